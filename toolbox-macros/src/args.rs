@@ -65,6 +65,31 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("crate", Form::Value, "crate = my_toolbox"),
 ];
 
+/// The options of `#[prompt(...)]`.
+pub(crate) const PROMPT: &[OptionSpec] = &[
+    spec("name", Form::Value, "name = \"review\""),
+    spec("description", Form::Value, "description = \"Asks for a review\""),
+    spec("title", Form::Value, "title = \"Review\""),
+    spec("type", Form::Value, "type = ReviewPrompt"),
+    spec("timeout", Form::Value, "timeout = \"30s\""),
+    spec("blocking", Form::Flag, "blocking"),
+    spec("crate", Form::Value, "crate = my_toolbox"),
+];
+
+/// The options of `#[resource(...)]` after its URI.
+pub(crate) const RESOURCE: &[OptionSpec] = &[
+    spec("name", Form::Value, "name = \"manual\""),
+    spec("description", Form::Value, "description = \"The manual\""),
+    spec("title", Form::Value, "title = \"Manual\""),
+    spec("type", Form::Value, "type = ManualResource"),
+    spec("mime_type", Form::Value, "mime_type = \"text/markdown\""),
+    spec("fresh_for", Form::Value, "fresh_for = \"5m\""),
+    spec("public", Form::Flag, "public"),
+    spec("timeout", Form::Value, "timeout = \"30s\""),
+    spec("blocking", Form::Flag, "blocking"),
+    spec("crate", Form::Value, "crate = my_toolbox"),
+];
+
 /// The options of `#[toolset(...)]`.
 pub(crate) const TOOLSET: &[OptionSpec] = &[
     spec("with", Form::Value, "with = Self::limited"),
@@ -72,7 +97,10 @@ pub(crate) const TOOLSET: &[OptionSpec] = &[
 ];
 
 /// The options of `#[arg(...)]`.
-pub(crate) const ARG: &[OptionSpec] = &[
+pub(crate) const ARG: &[OptionSpec] = COMPLETED_ARG.split_at(COMPLETED_ARG.len() - 1).0;
+
+/// The options of `#[arg(...)]` in prompts and resources.
+pub(crate) const COMPLETED_ARG: &[OptionSpec] = &[
     spec("rename", Form::Value, "rename = \"type\""),
     spec("default", Form::FlagOrValue, "default = 10"),
     spec("range", Form::Value, "range = 1..=50"),
@@ -80,6 +108,7 @@ pub(crate) const ARG: &[OptionSpec] = &[
     spec("pattern", Form::Value, "pattern = \"^[a-z]+$\""),
     spec("flatten", Form::Flag, "flatten"),
     spec("examples", Form::List, "examples(\"Paris\", \"Tokyo\")"),
+    spec("complete", Form::Value, "complete = cities"),
 ];
 
 /// A parsed option with a known name and the right form.

@@ -8,6 +8,7 @@ use syn::{GenericParam, Type};
 use crate::constraints;
 use crate::diag::{Diagnostics, list, nearest};
 use crate::item::{Function, ReceiverKind};
+use crate::kind::Kind;
 use crate::literal::{self, Spelled};
 use crate::model::{ArgumentModel, Text, ToolModel, type_text};
 
@@ -23,7 +24,7 @@ pub(crate) enum FunctionContext {
     Toolset,
 }
 
-/// Checks a tool against all rules.
+/// Checks a tool, a prompt or a resource against all rules.
 pub(crate) fn check(
     function: &Function,
     model: &ToolModel,
@@ -47,28 +48,35 @@ fn signature(
     place: FunctionContext,
     errors: &mut Diagnostics,
 ) {
-    let name = &model.name;
+    let (label, noun) = (model.label(), model.kind.noun());
+    let attribute = model.kind.attribute();
     if let Some(receiver) = &function.receiver {
         match (place, &receiver.kind) {
             (FunctionContext::Free, _) => {
-                errors
-                    .error(&receiver.tokens, format!("tool `{name}` is a method"))
+                let error = errors.error(&receiver.tokens, format!("{label} is a method"));
+                if model.kind != Kind::Tool {
+                    error.help(
+                        "take `self` out, and what it holds as an argument: `library: State<Library>`",
+                    );
+                    return;
+                }
+                error
                     .help("write `#[toolset]` above its `impl` block, and keep `#[tool]` on the method")
                     .note("a method needs a value to be called on; a toolset is that value");
             }
             (FunctionContext::Toolset, ReceiverKind::Mutable) => {
                 errors
-                    .error(&receiver.tokens, format!("tool `{name}` takes `&mut self`"))
+                    .error(&receiver.tokens, format!("{label} takes `&mut self`"))
                     .help("take `&self`, and keep what changes behind a `Mutex` or an atomic")
                     .note("several calls may run at once, and all share the value");
             }
             (FunctionContext::Toolset, ReceiverKind::Value) => {
                 errors
-                    .error(&receiver.tokens, format!("tool `{name}` takes `self` by value"))
+                    .error(&receiver.tokens, format!("{label} takes `self` by value"))
                     .help("take `&self`")
-                    .note(
-                        "a tool is called many times, and the value would be gone after the first",
-                    );
+                    .note(format!(
+                        "a {noun} is called many times, and the value would be gone after the first"
+                    ));
             }
             // The compiler decides whether a type is an `Arc` of the set, whatever its name.
             _ => {}
@@ -77,61 +85,77 @@ fn signature(
     for parameter in &function.generics.params {
         if !matches!(parameter, GenericParam::Lifetime(_)) {
             errors
-                .error(parameter, format!("tool `{name}` is generic"))
-                .help("take a concrete type; to serve several types, write a tool for each")
-                .note("a model calls a tool by its name alone and cannot choose a type");
+                .error(parameter, format!("{label} is generic"))
+                .help(format!(
+                    "take a concrete type; to serve several types, write a {noun} for each"
+                ))
+                .note(match model.kind {
+                    Kind::Tool => "a model calls a tool by its name alone and cannot choose a type",
+                    _ => "a client names it alone and cannot choose a type",
+                });
         }
     }
     if let Some(token) = &function.unsafety {
         errors
-            .error(token, format!("tool `{name}` is unsafe"))
+            .error(token, format!("{label} is unsafe"))
             .help("wrap the unsafe code in a safe function")
-            .note("every call of a model must be safe");
+            .note(match model.kind {
+                Kind::Tool => "every call of a model must be safe",
+                _ => "every call of a client must be safe",
+            });
     }
     if let Some(token) = &function.constness {
         errors
-            .error(token, format!("tool `{name}` is a `const fn`"))
-            .help("take `const` out, or call it from an ordinary function with `#[tool]`")
-            .note("a model calls while the program runs");
+            .error(token, format!("{label} is a `const fn`"))
+            .help(format!(
+                "take `const` out, or call it from an ordinary function with `{attribute}`"
+            ))
+            .note(match model.kind {
+                Kind::Tool => "a model calls while the program runs",
+                _ => "a client calls while the program runs",
+            });
     }
     if let Some(abi) = &function.abi {
         errors
-            .error(abi, format!("tool `{name}` is an `extern` function"))
-            .help("call it from an ordinary function with `#[tool]`")
-            .note("a tool is called through Rust's own calling convention");
+            .error(abi, format!("{label} is an `extern` function"))
+            .help(format!("call it from an ordinary function with `{attribute}`"))
+            .note(format!("a {noun} is called through Rust's own calling convention"));
     }
     if place == FunctionContext::Free
         && function.receiver.is_none()
         && let Some(this) = function.mention_of_self()
     {
-        errors
-            .error(&this, format!("tool `{name}` belongs to a type"))
+        let error = errors.error(&this, format!("{label} belongs to a type"));
+        if model.kind != Kind::Tool {
+            error.help(
+                "move the function out of the `impl` block, and name the type instead of `Self`",
+            );
+            return;
+        }
+        error
             .help("write `#[toolset]` above its `impl` block, and keep `#[tool]` on the function")
             .note("`#[tool]` alone adds a type beside the function, which an `impl` block cannot hold");
     }
     if model.arguments.len() > MAX_ARGUMENTS {
         errors
-            .error(
-                &function.ident,
-                format!("tool `{name}` has more than {MAX_ARGUMENTS} arguments"),
-            )
+            .error(&function.ident, format!("{label} has more than {MAX_ARGUMENTS} arguments"))
             .help("gather some of them in a struct, and take that with `#[arg(flatten)]`");
     }
 }
 
 fn name(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
-    let name = &model.name;
+    let (name, noun) = (&model.name, model.kind.noun());
     let why = "some model providers reject the whole request when one name breaks this rule";
     let given = model.name_span;
     let option = if function.ident.unraw() == name.as_str() { "name it" } else { "use" };
     if name.is_empty() {
         errors
-            .error_at(given, "the name of a tool is empty")
-            .help("take `name` out, and the tool is called like its function");
+            .error_at(given, format!("the name of a {noun} is empty"))
+            .help(format!("take `name` out, and the {noun} is called like its function"));
     } else if let Some(bad) =
         name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
     {
-        let error = errors.error_at(given, format!("tool name `{name}` contains {bad:?}"));
+        let error = errors.error_at(given, format!("{noun} name `{name}` contains {bad:?}"));
         let safe: String = name
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
@@ -139,17 +163,22 @@ fn name(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
         if option == "use" {
             error.help(format!("use letters, digits, `_` and `-`: `{safe}`"));
         } else {
-            error.help("name it in ASCII: `#[tool(name = \"...\")]`");
+            error.help(format!(
+                "name it in ASCII: `#[{noun}({}name = \"...\")]`",
+                model.before_options()
+            ));
         }
-        error.note(why);
+        if model.kind == Kind::Tool {
+            error.note(why);
+        }
     } else if name.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
         errors
-            .error_at(given, format!("tool name `{name}` does not start with a letter"))
+            .error_at(given, format!("{noun} name `{name}` does not start with a letter"))
             .help(format!("start with a letter or `_`: `_{name}`"))
             .note(why);
     } else if name.len() > NAME_LEN {
         errors
-            .error_at(given, format!("tool name `{name}` has {} characters", name.len()))
+            .error_at(given, format!("{noun} name `{name}` has {} characters", name.len()))
             .help(format!("use at most {NAME_LEN}"))
             .note(why);
     }
@@ -165,44 +194,51 @@ fn description(function: &Function, model: &ToolModel, errors: &mut Diagnostics)
         let asyncness = if function.asyncness.is_some() { "async fn" } else { "fn" };
         let ident = &function.ident;
         errors
-            .error(ident, format!("tool `{}` has no description", model.name))
+            .error(ident, format!("{} has no description", model.label()))
             .help(format!(
-                "add a doc comment above `{asyncness} {ident}`, or write `#[tool(description = \"...\")]`"
+                "add a doc comment above `{asyncness} {ident}`, or write `#[{}({}description = \"...\")]`",
+                model.kind.noun(),
+                model.before_options()
             ))
-            .note("the description is what the model reads when it decides whether to call the tool");
+            .note(match model.kind {
+                Kind::Tool => {
+                    "the description is what the model reads when it decides whether to call the tool"
+                }
+                _ => "the description is what a person reads in the list of their client",
+            });
     }
 }
 
 fn options(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
-    let name = &model.name;
+    let label = model.label();
     if let (Some(span), Some(_)) = (model.hints.blocking, &function.asyncness) {
         errors
-            .error_at(span, format!("tool `{name}` is `blocking` and `async`"))
+            .error_at(span, format!("{label} is `blocking` and `async`"))
             .help("take `async` out of the function, or `blocking` out of the attribute")
             .note("`blocking` moves a synchronous function to threads where it may wait");
     }
     if let (Some(_), Some(span)) = (model.hints.read_only, model.hints.destructive) {
         errors
-            .error_at(span, format!("tool `{name}` is `read_only` and `destructive`"))
+            .error_at(span, format!("{label} is `read_only` and `destructive`"))
             .help("keep the one that is true")
             .note("a client may run a read-only tool without asking, and asks before a destructive one");
     }
 }
 
 fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
-    let (name, tool) = (&argument.name, &model.name);
+    let (name, tool) = (&argument.name, model.label());
     if let Type::Reference(reference) = &argument.ty
         && reference.mutability.is_some()
     {
         let shared = format!("&{}", type_text(&reference.elem));
         errors
-            .error(&argument.ty, format!("argument `{name}` of tool `{tool}` is borrowed mutably"))
+            .error(&argument.ty, format!("argument `{name}` of {tool} is borrowed mutably"))
             .help(format!("take it by value or by shared reference: `{name}: {shared}`"))
             .note("the value is lent from the model's call for as long as the tool runs; nothing reads it back");
     }
     if literal::mentions_impl(&argument.ty) {
         errors
-            .error(&argument.ty, format!("argument `{name}` of tool `{tool}` has no concrete type"))
+            .error(&argument.ty, format!("argument `{name}` of {tool} has no concrete type"))
             .help(format!("name the type: `{name}: String`"))
             .note("the schema that the model receives is that of one type");
     }
@@ -212,7 +248,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
     if let Some(object) = literal::trait_object(&argument.ty) {
         let object = type_text(&Type::TraitObject(object.clone()));
         errors
-            .error(&argument.ty, format!("argument `{name}` of tool `{tool}` is a trait object"))
+            .error(&argument.ty, format!("argument `{name}` of {tool} is a trait object"))
             .help(format!("share it in an `Arc`: `{name}: State<Arc<{object}>>`"))
             .note(format!(
                 "the program gives it to the box as a state of that type: `.state::<Arc<{object}>>(Arc::new(..))`"
@@ -221,10 +257,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
     if let Some(reference) = literal::borrowed_for_ever(&argument.ty) {
         let shorter = type_text(&argument.ty).replacen("'static ", "", 1);
         errors
-            .error(
-                reference,
-                format!("argument `{name}` of tool `{tool}` is borrowed for `'static`"),
-            )
+            .error(reference, format!("argument `{name}` of {tool} is borrowed for `'static`"))
             .help(format!(
                 "borrow it for the call: `{name}: {shorter}`; take an owned type to keep it"
             ))
@@ -237,10 +270,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
         || name.len() > NAME_LEN
     {
         errors
-            .error_at(
-                argument.name_span,
-                format!("argument name `{name}` of tool `{tool}` is invalid"),
-            )
+            .error_at(argument.name_span, format!("argument name `{name}` of {tool} is invalid"))
             .help(format!(
                 "use 1 to {NAME_LEN} letters, digits and `_`, and start with a letter or `_`{}",
                 if argument.ident == name.as_str() { ": `#[arg(rename = \"...\")]`" } else { "" }
@@ -262,9 +292,9 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
             .error(
                 &argument.ty,
                 format!(
-                    "argument `{}` of tool `{}` is flattened, and `{}` has no fields",
+                    "argument `{}` of {} is flattened, and `{}` has no fields",
                     argument.ident,
-                    model.name,
+                    model.label(),
                     type_text(&argument.ty)
                 ),
             )
@@ -283,8 +313,9 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
             .error_at(
                 span,
                 format!(
-                    "argument `{}` of tool `{}` has `flatten` and `{option}`",
-                    argument.ident, model.name
+                    "argument `{}` of {} has `flatten` and `{option}`",
+                    argument.ident,
+                    model.label()
                 ),
             )
             .help(format!("say `{option}` on the fields of its struct"))
@@ -301,10 +332,7 @@ fn argument_names(model: &ToolModel, errors: &mut Diagnostics) {
             errors
                 .error_at(
                     argument.name_span,
-                    format!(
-                        "two arguments of tool `{}` are called `{}`",
-                        model.name, argument.name
-                    ),
+                    format!("two arguments of {} are called `{}`", model.label(), argument.name),
                 )
                 .help("give one of them another name: `#[arg(rename = \"...\")]`");
         }
@@ -324,8 +352,8 @@ fn examples(model: &ToolModel, errors: &mut Diagnostics) {
                 let error = errors.error(
                     name,
                     format!(
-                        "the example of tool `{}` gives `{written}`, which is no argument",
-                        model.name
+                        "the example of {} gives `{written}`, which is no argument",
+                        model.label()
                     ),
                 );
                 if let Some(near) = nearest(&written, names()) {
@@ -337,7 +365,7 @@ fn examples(model: &ToolModel, errors: &mut Diagnostics) {
                 errors
                     .error(
                         name,
-                        format!("the example of tool `{}` gives `{written}` twice", model.name),
+                        format!("the example of {} gives `{written}` twice", model.label()),
                     )
                     .help("take one out");
             }
@@ -365,7 +393,7 @@ fn examples(model: &ToolModel, errors: &mut Diagnostics) {
             errors
                 .error_at(
                     example.span,
-                    format!("the example of tool `{}` leaves out {}", model.name, list(names())),
+                    format!("the example of {} leaves out {}", model.label(), list(names())),
                 )
                 .help(format!(
                     "give each argument that is required: `example({})`",

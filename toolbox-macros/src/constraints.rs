@@ -6,6 +6,7 @@ use syn::Type;
 
 use crate::args::{self, Range};
 use crate::diag::Diagnostics;
+use crate::kind::Kind;
 use crate::literal::{Literal, Spelled, literal, spelled};
 use crate::model::{ArgumentModel, Default_, ToolModel, type_text};
 
@@ -29,15 +30,13 @@ pub(crate) fn check(argument: &ArgumentModel, model: &ToolModel, errors: &mut Di
 
 fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some((range, span)) = &argument.range else { return };
-    let (name, tool, ty) = (&argument.name, &model.name, type_text(&argument.ty));
+    let (name, tool, ty) = (&argument.name, model.label(), type_text(&argument.ty));
     let kind = spelled(&argument.ty);
     if matches!(kind, Spelled::Text | Spelled::Boolean | Spelled::List | Spelled::Map) {
         errors
             .error_at(
                 *span,
-                format!(
-                    "argument `{name}` of tool `{tool}` has a `range`, and `{ty}` is no number"
-                ),
+                format!("argument `{name}` of {tool} has a `range`, and `{ty}` is no number"),
             )
             .help(match kind {
                 Spelled::Text => "bound the number of characters with `length`",
@@ -51,14 +50,11 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
         if is_text(end) {
             sound = false;
             errors
-                .error(
-                    end,
-                    format!("the range of argument `{name}` of tool `{tool}` ends in no number"),
-                )
+                .error(end, format!("the range of argument `{name}` of {tool} ends in no number"))
                 .help("write numbers or constants: `range = 1..=50`");
         }
     }
-    if !sound || is_empty(range, *span, name, tool, errors) {
+    if !sound || is_empty(range, *span, name, &tool, errors) {
         return;
     }
     let Spelled::Integer(least, greatest) = kind else { return };
@@ -79,7 +75,7 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
                 .error(
                     end,
                     format!(
-                        "the range of argument `{name}` of tool `{tool}` goes beyond `{element}`, which {verb} at {bound}"
+                        "the range of argument `{name}` of {tool} goes beyond `{element}`, which {verb} at {bound}"
                     ),
                 )
                 .help(format!("keep to what `{element}` holds, or take a wider type"));
@@ -89,14 +85,14 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
 
 fn length(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some((range, span)) = &argument.length else { return };
-    let (name, tool, ty) = (&argument.name, &model.name, type_text(&argument.ty));
+    let (name, tool, ty) = (&argument.name, model.label(), type_text(&argument.ty));
     let kind = spelled(&argument.ty);
     let number = matches!(kind, Spelled::Integer(..) | Spelled::Float);
     if number || kind == Spelled::Boolean {
         errors
             .error_at(
                 *span,
-                format!("argument `{name}` of tool `{tool}` has a `length`, and `{ty}` has none"),
+                format!("argument `{name}` of {tool} has a `length`, and `{ty}` has none"),
             )
             .help(if number { "bound a number with `range`" } else { "take `length` out" });
         return;
@@ -104,26 +100,21 @@ fn length(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics)
     for end in [&range.low, &range.high].into_iter().flatten() {
         if args::number(end).is_some_and(|end| end < 0.0) {
             errors
-                .error(
-                    end,
-                    format!("the `length` of argument `{name}` of tool `{tool}` is negative"),
-                )
+                .error(end, format!("the `length` of argument `{name}` of {tool} is negative"))
                 .help("count from 0: `length = 1..=50`");
         }
     }
-    is_empty(range, *span, name, tool, errors);
+    is_empty(range, *span, name, &tool, errors);
 }
 
 fn pattern(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some(pattern) = &argument.pattern else { return };
-    let (name, tool, ty) = (&argument.name, &model.name, type_text(&argument.ty));
+    let (name, tool, ty) = (&argument.name, model.label(), type_text(&argument.ty));
     if !matches!(spelled(&argument.ty), Spelled::Text | Spelled::Other) {
         errors
             .error(
                 pattern,
-                format!(
-                    "argument `{name}` of tool `{tool}` has a `pattern`, and `{ty}` is no text"
-                ),
+                format!("argument `{name}` of {tool} has a `pattern`, and `{ty}` is no text"),
             )
             .help("take `pattern` out");
         return;
@@ -139,8 +130,9 @@ fn default_of_type(argument: &ArgumentModel, model: &ToolModel, errors: &mut Dia
             .error_at(
                 *span,
                 format!(
-                    "argument `{}` of tool `{}` has no default of its type",
-                    argument.name, model.name
+                    "argument `{}` of {} has no default of its type",
+                    argument.name,
+                    model.label()
                 ),
             )
             .help(format!("write the value: `default = {}`", example_of(referent)));
@@ -160,16 +152,16 @@ pub(crate) fn keeps(
     errors: &mut Diagnostics,
 ) {
     let Some(literal) = literal(value) else { return };
-    let (name, tool) = (&argument.name, &model.name);
+    let (name, tool) = (&argument.name, model.label());
     let mut refuse = |rule: String| {
         let literal = value.to_token_stream().to_string().replace("- ", "-");
         errors
-            .error(
-                value,
-                format!("{what} `{literal}` of argument `{name}` of tool `{tool}` {rule}"),
-            )
+            .error(value, format!("{what} `{literal}` of argument `{name}` of {tool} {rule}"))
             .help(format!("change `{literal}`, or the constraint"))
-            .note("the tool would refuse the value if a model gave it");
+            .note(match model.kind {
+                Kind::Tool => "the tool would refuse the value if a model gave it",
+                _ => "a call that gave the value would be refused",
+            });
     };
     match &literal {
         Literal::Text(text) => {
@@ -209,7 +201,7 @@ fn is_empty(
         .is_some_and(|order| order.is_gt() || (order.is_eq() && !range.inclusive));
     if empty {
         errors
-            .error_at(span, format!("the range of argument `{name}` of tool `{tool}` is empty"))
+            .error_at(span, format!("the range of argument `{name}` of {tool} is empty"))
             .help("write the smaller end first: `1..=50`");
     }
     empty
@@ -236,8 +228,9 @@ fn check_pattern(
             .error(
                 pattern,
                 format!(
-                    "the pattern of argument `{}` of tool `{}` is invalid: {error}",
-                    argument.name, model.name
+                    "the pattern of argument `{}` of {} is invalid: {error}",
+                    argument.name,
+                    model.label()
                 ),
             )
             .note("patterns are regular expressions without look-around and back-references");
@@ -255,8 +248,9 @@ fn check_pattern(
         .error(
             pattern,
             format!(
-                "the pattern of argument `{}` of tool `{}` needs the feature `pattern` of `toolbox`",
-                argument.name, model.name
+                "the pattern of argument `{}` of {} needs the feature `pattern` of `toolbox`",
+                argument.name,
+                model.label()
             ),
         )
         .help("enable it: `cargo add toolbox --features pattern`");

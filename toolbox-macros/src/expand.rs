@@ -6,6 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{Attribute, Type};
 
 use crate::item::{Element, Function, Impl, ReceiverKind};
+use crate::kind::Kind;
 use crate::literal::{mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 
@@ -14,13 +15,26 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let (vis, ty) = (&function.vis, &model.ty);
     let cfgs = cfgs(&function.attrs);
     let krate = &model.krate;
-    let name = name_literal(model);
-    let doc = format!("The tool `{}`; [`{ty}::tool`] returns it.", model.name);
+    let name = key_literal(model);
+    let noun = model.kind.noun();
+    let doc = format!("The {noun} `{}`; [`{ty}::{noun}`] returns it.", model.name);
     let called = &function.ident;
-    let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called));
+    let own_name = match model.kind {
+        Kind::Resource => name_literal(model).to_token_stream(),
+        Kind::Tool | Kind::Prompt => quote!(Self::NAME),
+    };
+    let tool = tool(function, model, &own_name, &quote!(#called));
+    let value = value(model, &tool);
+    let returned = model.kind.ty(krate);
+    let name_doc = match model.kind {
+        Kind::Tool => "The name that the model calls the tool by.",
+        Kind::Prompt => "The name that clients know the prompt by.",
+        Kind::Resource => "The URI of the resource, or the template of its URIs.",
+    };
+    let value_doc = format!("Returns the {noun}.");
     let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
-    let tool_fn = Ident::new("tool", function.ident.span());
+    let value_fn = model.kind.function(function.ident.span());
     // Spanned at the name, so that the compiler points there when the name is taken.
     let carrier = quote_spanned!(ty.span()=> struct #ty {});
     carried(
@@ -29,18 +43,18 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
             #(#cfgs)*
             #[automatically_derived]
             impl #ty {
-                /// The name that the model calls the tool by.
+                #[doc = #name_doc]
                 #[allow(dead_code)]
                 #vis const NAME: &'static str = #name;
                 #[doc(hidden)]
                 #[allow(dead_code)]
                 #vis const ORIGIN: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
 
-                /// Returns the tool.
+                #[doc = #value_doc]
                 #[must_use]
                 #deprecated
-                #vis fn #tool_fn() -> #krate::Tool {
-                    #tool
+                #vis fn #value_fn() -> #returned {
+                    #value
                 }
             }
         },
@@ -71,6 +85,7 @@ pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
     }
     let (vis, ty, krate) = (&function.vis, &model.ty, &model.krate);
     let cfgs = cfgs(&function.attrs);
+    let (value_fn, returned) = (model.kind.function(Span::call_site()), model.kind.ty(krate));
     carried(
         krate,
         &quote! {
@@ -79,7 +94,7 @@ pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
             impl #ty {
                 #vis const NAME: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
                 #vis const ORIGIN: &'static str = "";
-                #vis fn tool() -> #krate::Tool {
+                #vis fn #value_fn() -> #returned {
                     ::core::unreachable!()
                 }
             }
@@ -90,6 +105,43 @@ pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
             #vis struct #ty {}
         },
     )
+}
+
+/// Returns the value that a function becomes, made of its tool.
+fn value(model: &ToolModel, tool: &TokenStream) -> TokenStream {
+    let krate = &model.krate;
+    let completers = model.arguments.iter().filter_map(|argument| {
+        let (name, cfgs) = (&argument.name, &argument.cfgs);
+        let complete = argument.complete.as_ref()?;
+        // The span makes the compiler point at the function that does not fit.
+        let completer = quote_spanned!(ends(complete).0=> #krate::__private::completer);
+        Some(quote!(#(#cfgs)* (#name, #completer(#complete))))
+    });
+    let completers = quote!(::std::vec![#(#completers),*]);
+    match (model.kind, &model.uri) {
+        (Kind::Prompt, _) => quote!(#krate::__private::make_prompt({ #tool }, #completers)),
+        (Kind::Resource, Some(uri)) => {
+            let uri = &uri.text;
+            let mime_type = option(model.mime_type.as_ref().map(ToTokens::to_token_stream));
+            let public = model.public.map(|_| quote!(.public()));
+            let fresh_for = model
+                .fresh_for
+                .map(|time| quote!(.with_fresh_for(::core::time::Duration::from_millis(#time))));
+            quote! {
+                #krate::__private::make_resource(#uri, #mime_type, { #tool }, #completers)
+                    #public #fresh_for
+            }
+        }
+        _ => tool.clone(),
+    }
+}
+
+/// Returns the text that tells one from another in a box: the name, or the URI of a resource.
+fn key_literal(model: &ToolModel) -> proc_macro2::Literal {
+    match &model.uri {
+        Some(uri) => uri.text.token(),
+        None => name_literal(model),
+    }
 }
 
 fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
@@ -107,7 +159,10 @@ fn tool(
 ) -> TokenStream {
     let krate = &model.krate;
     let meta = meta(model, name);
-    let schema = output_schema(function);
+    let schema = match model.kind {
+        Kind::Tool => output_schema(function),
+        Kind::Prompt | Kind::Resource => quote!(::core::option::Option::None),
+    };
     let arguments = &model.arguments;
     let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
@@ -142,7 +197,7 @@ fn tool(
     };
     let (call, signature, refusal) = (local("call"), local("signature"), local("refusal"));
     let (describe, output) = (local("describe"), local("output"));
-    let finish = finish(function, &output);
+    let finish = finish(function, model.kind, &output);
     let body = quote! {
         #(#slots)*
         let #describe = |#signature: &mut __private::SignatureBuilder| { #described };
@@ -417,16 +472,22 @@ fn example(example: &Example, model: &ToolModel) -> TokenStream {
 ///
 /// An invalid output or error type is reported at its position. A type with two arguments may be a
 /// `Result` of them, of whatever name: the compiler knows, and takes the arm of the type it is.
-fn finish(function: &Function, output: &Ident) -> TokenStream {
+fn finish(function: &Function, kind_of_function: Kind, output: &Ident) -> TokenStream {
     let whole = match &function.output {
         Some(ty) => ty.to_token_stream(),
         None => function.ident.to_token_stream(),
     };
     let value = local("value");
     let kind = quote!((&&&&__private::kind_of(&#value)).kind());
-    let succeed = |ty| convert(&value, &method(ends(ty), &quote!(__Output<_>), "finish"), &kind);
+    let succeed = |ty| match kind_of_function {
+        Kind::Tool => {
+            convert(&value, &method(ends(ty), &quote!(__Output<_>), "finish"), Some(&kind))
+        }
+        Kind::Prompt => convert(&value, &method(ends(ty), &quote!(__Prompt), "finish"), None),
+        Kind::Resource => convert(&value, &method(ends(ty), &quote!(__Resource), "finish"), None),
+    };
     let kind = quote!((&&&__private::kind_of(&#value)).error());
-    let fail = |ty| convert(&value, &method(ends(ty), &quote!(__Failure<_>), "fail"), &kind);
+    let fail = |ty| convert(&value, &method(ends(ty), &quote!(__Failure<_>), "fail"), Some(&kind));
     match function.output.as_ref().and_then(two_arguments) {
         Some([success, failure]) => {
             let (whole, success, failure) = (succeed(&whole), succeed(&success), fail(&failure));
@@ -450,14 +511,16 @@ fn finish(function: &Function, output: &Ident) -> TokenStream {
     }
 }
 
-/// Returns the rest of an arm, which converts the value by a function for its kind.
-fn convert(value: &Ident, by: &TokenStream, kind: &TokenStream) -> TokenStream {
+/// Returns the rest of an arm, which converts the value by a function, for its kind where that
+/// decides.
+fn convert(value: &Ident, by: &TokenStream, kind: Option<&TokenStream>) -> TokenStream {
     // A variable of its own, so that the compiler points at the function and not at the value.
     let convert = local("convert");
+    let kind = kind.map(|kind| quote!(#kind,));
     quote! {
         (#value) => {
             let #convert = #by;
-            #convert(#kind, #value)
+            #convert(#kind #value)
         }
     }
 }
@@ -549,19 +612,21 @@ pub(crate) fn toolset_stand_in(block: &Impl, krate: &TokenStream) -> TokenStream
     )
 }
 
-/// Returns the expression of `tools![...]`; with `check`, names are compared at compile time.
+/// Returns the expression of `tools![...]` and the like; without errors, names are compared at
+/// compile time.
 pub(crate) fn list(
+    kind: Kind,
     krate: &TokenStream,
     elements: &[Element],
-    check: bool,
-    errors: &TokenStream,
+    errors: Option<&TokenStream>,
 ) -> TokenStream {
-    let clash = check.then(|| distinct(elements));
+    let clash = errors.is_none().then(|| distinct(kind, elements));
+    let ty = kind.ty(krate);
     let pushes = elements.iter().map(|Element { attrs, path }| {
         // Spanned as a type, not a path through a module, so that the compiler suggests an import.
         let (start, end) = ends(&path.to_token_stream());
-        let (tool, none) = (Ident::new("tool", end), quote_spanned!(end=> ()));
-        let made = quote_spanned!(start=> <#path>::#tool #none);
+        let (value, none) = (kind.function(end), quote_spanned!(end=> ()));
+        let made = quote_spanned!(start=> <#path>::#value #none);
         quote!(#(#attrs)* __tools.push(#made);)
     });
     let body = quote! {
@@ -570,7 +635,7 @@ pub(crate) fn list(
         use #krate::__private::names::*;
         #clash
         #[allow(unused_mut)]
-        let mut __tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
+        let mut __tools: ::std::vec::Vec<#ty> = ::std::vec::Vec::new();
         #(#pushes)*
         __tools
     };
@@ -581,7 +646,7 @@ pub(crate) fn list(
 /// reported at the later one.
 ///
 /// All checks share one list, so that the generated code grows linearly with the number of tools.
-fn distinct(elements: &[Element]) -> TokenStream {
+fn distinct(kind: Kind, elements: &[Element]) -> TokenStream {
     if elements.len() < 2 {
         return TokenStream::new();
     }
@@ -591,7 +656,12 @@ fn distinct(elements: &[Element]) -> TokenStream {
     });
     let checks = elements.iter().skip(1).map(|Element { attrs, path }| {
         let (start, end) = ends(&path.to_token_stream());
-        let check = Ident::new("__distinct", start);
+        let check = match kind {
+            Kind::Tool => "__distinct",
+            Kind::Prompt => "__distinct_prompt",
+            Kind::Resource => "__distinct_resource",
+        };
+        let check = Ident::new(check, start);
         let own = quote_spanned!(end=> (<#path>::NAME, <#path>::ORIGIN, __TOOLS));
         quote!(#(#attrs)* const _: () = #check #own;)
     });

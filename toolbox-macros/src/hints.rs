@@ -44,6 +44,9 @@ fn of_argument(option: &str) -> Option<&'static str> {
         "type" | "ty" | "schema" | "schema_with" | "with" | "json_schema" | "transform" => {
             "take it out: the type of the argument decides its schema"
         }
+        "complete" | "completer" | "completion" | "autocomplete" | "suggest" | "suggestions" => {
+            "write `complete = cities`, in prompts and resources alone: tools have no completion"
+        }
         "skip" | "state" | "context" | "inject" | "from_context" | "ctx" => STATE,
         _ => return None,
     })
@@ -94,12 +97,61 @@ fn of_tool(option: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns whether a hint for `#[tool(...)]` holds for prompts and resources as well.
+fn is_general(hint: &&str) -> bool {
+    [ARGUMENTS, STATE].contains(hint)
+        || ["write `blocking`", "write the time", "write a doc comment above"]
+            .iter()
+            .any(|start| hint.starts_with(start))
+}
+
+/// Returns the spelling in `#[prompt(...)]` of an option of another macro.
+fn of_prompt(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "complete" | "completer" | "completion" => {
+            "write it in front of the argument: `#[arg(complete = cities)]`"
+        }
+        "role" | "messages" | "system" => {
+            "take it out: return the messages, `PromptMessage::user(..)` and `PromptMessage::assistant(..)`"
+        }
+        "icon" | "icons" | "meta" => "add it to the value: `review::prompt().with_icon(..)`",
+        "async" => "write `async fn`: an asynchronous prompt needs no option",
+        "rename" | "id" | "prompt_name" | "alias" => "write `name = \"review\"`",
+        _ => return None,
+    })
+}
+
+/// Returns the spelling in `#[resource(...)]` of an option of another macro.
+fn of_resource(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "uri" | "url" | "path" | "template" | "uri_template" => {
+            "write the URI first, without a name: `#[resource(\"notes://{id}\")]`"
+        }
+        "mime" | "content_type" | "media_type" | "mimetype" | "format" => {
+            "write `mime_type = \"text/markdown\"`"
+        }
+        "ttl" | "cache" | "max_age" | "ttl_ms" => "write `fresh_for = \"5m\"`",
+        "private" => "take it out: each reader has contents of their own, unless it says `public`",
+        "subscribe" | "subscription" | "watch" => {
+            "take it out, and say when it changes: `toolbox.resources().changed(uri)`"
+        }
+        "icon" | "icons" | "meta" | "size" | "annotations" => {
+            "add it to the value: `manual::resource().with_size(..)`"
+        }
+        "async" => "write `async fn`: an asynchronous resource needs no option",
+        "rename" | "id" | "alias" => "write `name = \"manual\"`",
+        _ => return None,
+    })
+}
+
 /// Returns the spelling of an option of another macro; `attribute` is the attribute's name in
 /// messages.
 pub(crate) fn of(option: &str, attribute: &str) -> Option<&'static str> {
     match attribute {
         "#[arg(...)]" => of_argument(option),
         "#[tool(...)]" => of_tool(option),
+        "#[prompt(...)]" => of_prompt(option).or_else(|| of_tool(option).filter(is_general)),
+        "#[resource(...)]" => of_resource(option).or_else(|| of_tool(option).filter(is_general)),
         _ => None,
     }
 }

@@ -7,6 +7,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::token::{Brace, Paren};
 use syn::{Attribute, Generics, Ident, Token, Type, Visibility};
 
+use crate::kind::Kind;
+
 /// A function or method, with this crate's attributes separated from the rest.
 pub(crate) struct Function {
     /// All attributes except this crate's.
@@ -107,10 +109,14 @@ fn mention(tokens: TokenStream, wanted: &str) -> Option<Ident> {
     })
 }
 
+/// Returns whether an attribute makes a tool, a prompt or a resource of its function.
+fn is_ours(attribute: &Attribute) -> bool {
+    Kind::ALL.into_iter().any(|kind| is_named(attribute, kind.noun()))
+}
+
 impl Parse for Function {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let (ours, attrs) =
-            input.call(Attribute::parse_outer)?.into_iter().partition(|a| is_named(a, "tool"));
+        let (ours, attrs) = input.call(Attribute::parse_outer)?.into_iter().partition(is_ours);
         let vis = input.parse()?;
         let constness = input.parse()?;
         let asyncness = input.parse()?;
@@ -451,4 +457,24 @@ impl Parse for Element {
         let path = input.call(syn::Path::parse_mod_style)?;
         if input.is_empty() { Ok(Self { attrs, path }) } else { Err(input.error("")) }
     }
+}
+
+/// Reports an attribute beside the one that is expanded.
+pub(crate) fn second_attribute(
+    kind: Kind,
+    second: &Attribute,
+    errors: &mut crate::diag::Diagnostics,
+) {
+    let attribute = kind.attribute();
+    if is_named(second, kind.noun()) {
+        errors
+            .error(second, format!("`{attribute}` is repeated on this function"))
+            .help("take one out");
+        return;
+    }
+    let other = Kind::ALL.into_iter().find(|other| is_named(second, other.noun()));
+    let other = other.unwrap_or(kind).attribute();
+    errors
+        .error(second, format!("this function has `{other}` as well as `{attribute}`"))
+        .help("write a function for each, which may call a common one");
 }

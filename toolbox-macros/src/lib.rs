@@ -11,19 +11,32 @@ mod docs;
 mod expand;
 mod hints;
 mod item;
+mod kind;
 mod literal;
 mod model;
 mod tools;
 mod toolset;
+mod uri;
 
 #[cfg(test)]
 mod tests;
 
+use kind::Kind;
 use proc_macro::TokenStream;
 
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    tool_tokens(options.into(), &item.into()).into()
+    function_tokens(Kind::Tool, options.into(), &item.into()).into()
+}
+
+#[proc_macro_attribute]
+pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
+    function_tokens(Kind::Prompt, options.into(), &item.into()).into()
+}
+
+#[proc_macro_attribute]
+pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
+    function_tokens(Kind::Resource, options.into(), &item.into()).into()
 }
 
 #[proc_macro_attribute]
@@ -33,7 +46,17 @@ pub fn toolset(options: TokenStream, item: TokenStream) -> TokenStream {
 
 #[proc_macro]
 pub fn tools(input: TokenStream) -> TokenStream {
-    tools::expand(input.into()).into()
+    tools::expand(Kind::Tool, input.into()).into()
+}
+
+#[proc_macro]
+pub fn prompts(input: TokenStream) -> TokenStream {
+    tools::expand(Kind::Prompt, input.into()).into()
+}
+
+#[proc_macro]
+pub fn resources(input: TokenStream) -> TokenStream {
+    tools::expand(Kind::Resource, input.into()).into()
 }
 
 /// Appends its tokens to the item it is on.
@@ -42,8 +65,9 @@ pub fn carrier(carried: TokenStream, item: TokenStream) -> TokenStream {
     item.into_iter().chain(carried).collect()
 }
 
-/// Expands `#[tool]` on a function: parse, check, expand.
-fn tool_tokens(
+/// Expands `#[tool]`, `#[prompt]` or `#[resource]` on a function: parse, check, expand.
+fn function_tokens(
+    kind: Kind,
     options: proc_macro2::TokenStream,
     item: &proc_macro2::TokenStream,
 ) -> proc_macro2::TokenStream {
@@ -52,17 +76,26 @@ fn tool_tokens(
         Ok(function) => function,
         Err(error) if item::is_reported(&error) => return item.clone(),
         Err(error) => {
-            let error = error.into_compile_error();
+            let text = error.to_string().replace("`#[tool]`", &format!("`{}`", kind.attribute()));
+            let error = syn::Error::new(error.span(), text).into_compile_error();
             return [item.clone(), error].into_iter().collect();
         }
     };
     let mut errors = diag::Diagnostics::default();
-    let options = args::parse(options, args::TOOL, "#[tool(...)]", &mut errors);
+    let (uri, options) = match kind {
+        Kind::Resource => uri::ResourceUri::split_off(options, &mut errors),
+        Kind::Tool | Kind::Prompt => (None, options),
+    };
+    let options = args::parse(options, kind.options(), kind.attribute_with_options(), &mut errors);
     if let Some(second) = function.ours.first() {
-        errors.error(second, "`#[tool]` is repeated on this function").help("take one out");
+        item::second_attribute(kind, second, &mut errors);
     }
-    let model = model::ToolModel::read(&function, &options, &mut errors);
+    let mut model = model::ToolModel::read(kind, &function, &options, &mut errors);
     check::check(&function, &model, check::FunctionContext::Free, &mut errors);
+    if let Some(uri) = &uri {
+        uri.check(&model, &mut errors);
+    }
+    model.uri = uri;
     let tool = if errors.is_empty() {
         expand::free(&function, &model)
     } else {

@@ -11,9 +11,18 @@ use crate::diag::{Diagnostics, list, nearest};
 use crate::docs::{Docs, take_arguments};
 use crate::hints;
 use crate::item::{Argument, Function};
+use crate::kind::Kind;
+use crate::uri::ResourceUri;
 
-/// A tool.
+/// A tool, a prompt or a resource.
 pub(crate) struct ToolModel {
+    pub(crate) kind: Kind,
+    /// The URI of a resource.
+    pub(crate) uri: Option<ResourceUri>,
+    pub(crate) mime_type: Option<LitStr>,
+    /// In milliseconds.
+    pub(crate) fresh_for: Option<u64>,
+    pub(crate) public: Option<Span>,
     /// The path of the runtime crate: `::toolbox`, or the value of `crate = …`.
     pub(crate) krate: TokenStream,
     pub(crate) name: String,
@@ -94,6 +103,8 @@ pub(crate) struct ArgumentModel {
     pub(crate) pattern: Option<LitStr>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
+    /// The function that completes it.
+    pub(crate) complete: Option<TokenStream>,
     /// `true` if it has an `#[arg(...)]`.
     pub(crate) described: bool,
 }
@@ -134,8 +145,18 @@ pub(crate) fn krate(options: &[Opt], errors: &mut Diagnostics) -> TokenStream {
 
 impl ToolModel {
     /// Reads a function and its options; errors in options are added to `errors`.
-    pub(crate) fn read(function: &Function, options: &[Opt], errors: &mut Diagnostics) -> Self {
+    pub(crate) fn read(
+        kind: Kind,
+        function: &Function,
+        options: &[Opt],
+        errors: &mut Diagnostics,
+    ) -> Self {
         let mut model = Self {
+            kind,
+            uri: None,
+            mime_type: None,
+            fresh_for: None,
+            public: None,
             krate: krate(options, errors),
             name: function.ident.unraw().to_string(),
             name_span: function.ident.span(),
@@ -150,7 +171,8 @@ impl ToolModel {
             arguments: Vec::new(),
         };
         for argument in &function.arguments {
-            model.arguments.extend(ArgumentModel::read(argument, &model.name, errors));
+            let label = model.label();
+            model.arguments.extend(ArgumentModel::read(argument, kind, &label, errors));
         }
         if let Text::Known(text) = &model.description {
             let (text, entries) = take_arguments(text);
@@ -161,6 +183,16 @@ impl ToolModel {
             model.apply(option, errors);
         }
         model
+    }
+
+    /// Returns the name in messages, such as `` tool `search` ``.
+    pub(crate) fn label(&self) -> String {
+        format!("{} `{}`", self.kind.noun(), self.name)
+    }
+
+    /// Returns what stands before the options in messages: the URI of a resource.
+    pub(crate) fn before_options(&self) -> &'static str {
+        if self.kind == Kind::Resource { "\"...\", " } else { "" }
     }
 
     /// Gives the arguments the descriptions of the `# Arguments` list.
@@ -174,12 +206,12 @@ impl ToolModel {
             let span = || Docs::line(&function.attrs, &entry).unwrap_or(function.ident.span());
             let names = self.arguments.iter().map(|argument| argument.ident.unraw().to_string());
             let names: Vec<String> = names.collect();
-            let tool = &self.name;
+            let tool = self.label();
             let Some(at) = names.iter().position(|name| *name == entry.name) else {
                 let error = errors.error_at(
                     span(),
                     format!(
-                        "the `# Arguments` of tool `{tool}` describe `{}`, which is no argument",
+                        "the `# Arguments` of {tool} describe `{}`, which is no argument",
                         entry.name
                     ),
                 );
@@ -196,7 +228,7 @@ impl ToolModel {
                 errors
                     .error_at(
                         span(),
-                        format!("argument `{}` of tool `{tool}` is described twice", entry.name),
+                        format!("argument `{}` of {tool} is described twice", entry.name),
                     )
                     .help(
                         "keep the doc comment above the argument, or its line under `# Arguments`",
@@ -224,25 +256,39 @@ impl ToolModel {
                 if let Some(text) = option.string(errors) {
                     if text.value().trim().is_empty() {
                         errors
-                            .error(
-                                &text,
-                                format!("the description of tool `{}` is empty", self.name),
-                            )
-                            .help("say what the tool does, and when to use it");
+                            .error(&text, format!("the description of {} is empty", self.label()))
+                            .help(match self.kind {
+                                Kind::Tool => "say what the tool does, and when to use it",
+                                Kind::Prompt => "say what the prompt asks for",
+                                Kind::Resource => "say what a reader finds there",
+                            });
                     }
                     self.description = Text::Known(text.value().trim().to_owned());
                 }
             }
             "title" => self.title = option.string(errors),
-            "type" => match syn::parse2(args::ungrouped(option.value.clone())) {
-                Ok(ty) => self.ty = ty,
-                Err(_) => {
-                    errors
+            "type" => {
+                match syn::parse2(args::ungrouped(option.value.clone())) {
+                    Ok(ty) => self.ty = ty,
+                    Err(_) => {
+                        errors
                         .error(&option.value, "the value of `type` is not an identifier")
-                        .help("name the type that carries the tool: `type = SearchTool`");
+                        .help(match self.kind {
+                            Kind::Tool => "name the type that carries the tool: `type = SearchTool`",
+                            Kind::Prompt => {
+                                "name the type that carries the prompt: `type = ReviewPrompt`"
+                            }
+                            Kind::Resource => {
+                                "name the type that carries the resource: `type = ManualResource`"
+                            }
+                        });
+                    }
                 }
-            },
-            "timeout" => self.timeout = timeout(option, &self.name, errors),
+            }
+            "timeout" => self.timeout = time(option, "timeout", &self.label(), errors),
+            "fresh_for" => self.fresh_for = time(option, "freshness", &self.label(), errors),
+            "mime_type" => self.mime_type = mime_type(option, errors),
+            "public" => self.public = Some(span),
             "max_result_tokens" => self.max_result_tokens = max_result_tokens(option, errors),
             "blocking" => self.hints.blocking = Some(span),
             "exclusive" => self.hints.exclusive = Some(span),
@@ -278,7 +324,7 @@ fn is_expression(value: &TokenStream) -> bool {
     is_macro || is_constant
 }
 
-fn timeout(option: &Opt, tool: &str, errors: &mut Diagnostics) -> Option<u64> {
+fn time(option: &Opt, noun: &str, label: &str, errors: &mut Diagnostics) -> Option<u64> {
     let written = args::ungrouped(option.value.clone());
     let text = syn::parse2::<LitStr>(written.clone()).ok().map(|text| text.value());
     let time = text.as_deref().and_then(args::milliseconds);
@@ -286,14 +332,26 @@ fn timeout(option: &Opt, tool: &str, errors: &mut Diagnostics) -> Option<u64> {
         let written_time = text.unwrap_or_else(|| written.to_string().replace(' ', ""));
         let time = hints::timeout(option).unwrap_or_else(|| "30s".to_owned());
         errors
-            .error(
-                &option.value,
-                format!("the timeout of tool `{tool}` is no time: `{written_time}`"),
-            )
-            .help(format!("write a number above 0 with its unit: `timeout = \"{time}\"`"))
+            .error(&option.value, format!("the {noun} of {label} is no time: `{written_time}`"))
+            .help(format!("write a number above 0 with its unit: `{} = \"{time}\"`", option.name))
             .note("the units are `ms`, `s`, `m` and `h`");
     }
     time
+}
+
+fn mime_type(option: &Opt, errors: &mut Diagnostics) -> Option<LitStr> {
+    let text = option.string(errors)?;
+    let value = text.value();
+    let is_part =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && c != '/');
+    // Parameters such as `; charset=utf-8` may follow.
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    if !essence.split_once('/').is_some_and(|(kind, subtype)| is_part(kind) && is_part(subtype)) {
+        errors
+            .error(&text, format!("`{value}` is no MIME type"))
+            .help("write a type and a subtype: `mime_type = \"text/markdown\"`");
+    }
+    Some(text)
 }
 
 fn max_result_tokens(option: &Opt, errors: &mut Diagnostics) -> Option<usize> {
@@ -364,12 +422,17 @@ fn example(option: &Opt, errors: &mut Diagnostics) -> Option<Example> {
 }
 
 impl ArgumentModel {
-    fn read(argument: &Argument, tool: &str, errors: &mut Diagnostics) -> Option<Self> {
+    fn read(argument: &Argument, kind: Kind, tool: &str, errors: &mut Diagnostics) -> Option<Self> {
         let Some(ident) = argument.ident() else {
             errors
-                .error(&argument.pattern, format!("an argument of tool `{tool}` has no name"))
+                .error(&argument.pattern, format!("an argument of {tool} has no name"))
                 .help(format!("give it one: `argument: {}`", type_text(&argument.ty)))
-                .note("the model fills arguments in by name; a pattern can go into the body");
+                .note(match kind {
+                    Kind::Tool => {
+                        "the model fills arguments in by name; a pattern can go into the body"
+                    }
+                    _ => "arguments are filled in by name; a pattern can go into the body",
+                });
             return None;
         };
         for attribute in &argument.foreign {
@@ -377,7 +440,7 @@ impl ArgumentModel {
             errors
                 .error(
                     attribute,
-                    format!("`#[{path}]` on argument `{ident}` of tool `{tool}` has no effect"),
+                    format!("`#[{path}]` on argument `{ident}` of {tool} has no effect"),
                 )
                 .help(hints::instead(attribute));
         }
@@ -396,7 +459,7 @@ impl ArgumentModel {
                 }
             }
         }
-        let options = args::parse(written, args::ARG, "#[arg(...)]", errors);
+        let options = args::parse(written, kind.argument_options(), "#[arg(...)]", errors);
         let mut model = Self {
             name: ident.unraw().to_string(),
             name_span: ident.span(),
@@ -410,6 +473,7 @@ impl ArgumentModel {
             pattern: None,
             examples: Vec::new(),
             flatten: None,
+            complete: None,
             described: !options.is_empty(),
             ident,
         };
@@ -448,6 +512,7 @@ impl ArgumentModel {
             "pattern" => self.pattern = option.string(errors),
             "examples" => self.examples = option.elements(),
             "flatten" => self.flatten = Some(option.ident.span()),
+            "complete" => self.complete = Some(option.value.clone()),
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
-//! `tools![a, b::c]`: the tools of several functions, with distinct names.
+//! `tools![a, b::c]`, `prompts![]` and `resources![]`: the values of several functions, with distinct
+//! names.
 
 use std::collections::HashSet;
 
@@ -9,9 +10,16 @@ use crate::args::split;
 use crate::diag::Diagnostics;
 use crate::expand;
 use crate::item::Element;
+use crate::kind::Kind;
 
-/// Expands `tools![...]`, which is passed as `$crate; ...` by the public macro.
-pub(crate) fn expand(input: TokenStream) -> TokenStream {
+/// Expands `tools![...]` and the like, which is passed as `$crate; ...` by the public macro.
+pub(crate) fn expand(kind: Kind, input: TokenStream) -> TokenStream {
+    let (list, noun, attribute) = (kind.list(), kind.noun(), kind.attribute());
+    let example = match kind {
+        Kind::Tool => "tools![search, weather::forecast]",
+        Kind::Prompt => "prompts![review, mail::reply]",
+        Kind::Resource => "resources![manual, notes::note]",
+    };
     let mut input = input.into_iter();
     let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ';');
     let krate: TokenStream = input.by_ref().take_while(|token| !is_end(token)).collect();
@@ -22,27 +30,43 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
             Ok(element) => elements.push(element),
             Err(_) => {
                 errors
-                    .error(&part, "an element of `tools![]` is not the name of a tool")
-                    .help("write the name of a function with `#[tool]`, or its path: `tools![search, weather::forecast]`")
-                    .note("tools from elsewhere are given to the box itself: `toolbox.register(tool)`");
+                    .error(&part, format!("an element of `{list}` is not the name of a {noun}"))
+                    .help(format!("write the name of a function with `{attribute}`, or its path: `{example}`"))
+                    .note(match kind {
+                        Kind::Tool => {
+                            "tools from elsewhere are given to the box itself: `toolbox.register(tool)`"
+                        }
+                        Kind::Prompt => {
+                            "prompts from elsewhere are given to the box itself: `toolbox.prompts().register(prompt)`"
+                        }
+                        Kind::Resource => {
+                            "resources from elsewhere are given to the box itself: `toolbox.resources().register(resource)`"
+                        }
+                    });
             }
         }
     }
-    methods(&mut elements, &mut errors);
-    same_paths(&elements, &mut errors);
-    let check = errors.is_empty();
-    expand::list(&krate, &elements, check, &errors.into_tokens())
+    methods(kind, &mut elements, &mut errors);
+    same_paths(kind, &elements, &mut errors);
+    let errors = (!errors.is_empty()).then(|| errors.into_tokens());
+    expand::list(kind, &krate, &elements, errors.as_ref())
 }
 
 /// Removes paths within a type, recognized by the case of its name, and reports them.
-fn methods(elements: &mut Vec<Element>, errors: &mut Diagnostics) {
+fn methods(kind: Kind, elements: &mut Vec<Element>, errors: &mut Diagnostics) {
     elements.retain(|Element { path, .. }| {
         let owner = path.segments.iter().rev().nth(1).map(|segment| segment.ident.to_string());
         let is_type = owner.is_some_and(|name| name.starts_with(char::is_uppercase));
         if is_type {
             let path_text = path.to_token_stream().to_string().replace(' ', "");
-            errors
-                .error(path, format!("`{path_text}` is a method, which is no tool by itself"))
+            let noun = kind.noun();
+            let error =
+                errors.error(path, format!("`{path_text}` is a method, which is no {noun} by itself"));
+            if kind != Kind::Tool {
+                error.help(format!("list a free function with `{}`", kind.attribute()));
+                return false;
+            }
+            error
                 .help("give the box a value of the type, with `#[toolset]` above its `impl` block: `toolbox.register(value)`")
                 .note("a method needs a value to be called on; `tools![]` takes functions with `#[tool]`");
         }
@@ -51,7 +75,7 @@ fn methods(elements: &mut Vec<Element>, errors: &mut Diagnostics) {
 }
 
 /// Reports a path that occurs twice.
-fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
+fn same_paths(kind: Kind, elements: &[Element], errors: &mut Diagnostics) {
     let mut known = HashSet::new();
     for Element { attrs, path } in elements {
         if !attrs.is_empty() {
@@ -59,7 +83,9 @@ fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
         }
         let path_text = path.to_token_stream().to_string().replace(' ', "");
         if !known.insert(path_text.clone()) {
-            errors.error(path, format!("tool `{path_text}` is listed twice")).help("take one out");
+            errors
+                .error(path, format!("{} `{path_text}` is listed twice", kind.noun()))
+                .help("take one out");
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::check::{self, FunctionContext};
 use crate::diag::Diagnostics;
 use crate::expand;
 use crate::item::{self, Function, Impl, ImplItem};
+use crate::kind::Kind;
 use crate::model::{self, ToolModel};
 
 /// Expands `#[toolset]` on an `impl` block.
@@ -111,7 +112,7 @@ fn read<'a>(
                 .note("it names the type beside a free function; a toolset is a type itself"),
         };
     }
-    let mut model = ToolModel::read(function, &options, errors);
+    let mut model = ToolModel::read(Kind::Tool, function, &options, errors);
     model.krate.clone_from(krate);
     check::check(function, &model, FunctionContext::Toolset, errors);
     Some((function, model))

@@ -105,8 +105,10 @@ mod future;
 pub mod mcp;
 #[cfg(feature = "agent")]
 pub mod model;
+pub mod prompt;
 #[cfg(feature = "_provider")]
 pub mod provider;
+pub mod resource;
 #[cfg(feature = "results")]
 pub mod results;
 pub mod schema;
@@ -141,6 +143,12 @@ pub use agent::Agent;
 pub use model::{History, Model};
 
 #[cfg(feature = "macros")]
+#[doc = include_str!("docs/prompt.md")]
+pub use toolbox_macros::prompt;
+#[cfg(feature = "macros")]
+#[doc = include_str!("docs/resource.md")]
+pub use toolbox_macros::resource;
+#[cfg(feature = "macros")]
 #[doc = include_str!("docs/tool.md")]
 pub use toolbox_macros::tool;
 #[cfg(feature = "macros")]
@@ -155,6 +163,28 @@ pub use toolbox_macros::toolset;
 macro_rules! tools {
     ($($tool:tt)*) => {
         $crate::__private::tools!($crate; $($tool)*)
+    };
+}
+
+/// Lists the prompts of several functions: `prompts![review, mail::reply]`.
+///
+/// Returns a `Vec<Prompt>`. Two prompts of one name are a compile error that names both locations.
+#[cfg(feature = "macros")]
+#[macro_export]
+macro_rules! prompts {
+    ($($prompt:tt)*) => {
+        $crate::__private::prompts!($crate; $($prompt)*)
+    };
+}
+
+/// Lists the resources of several functions: `resources![manual, notes::note]`.
+///
+/// Returns a `Vec<Resource>`. Two resources of one URI are a compile error that names both locations.
+#[cfg(feature = "macros")]
+#[macro_export]
+macro_rules! resources {
+    ($($resource:tt)*) => {
+        $crate::__private::resources!($crate; $($resource)*)
     };
 }
 

@@ -65,7 +65,7 @@ fn an_expansion_of_two_arguments_is_short() {
             let file = syn::parse2(tokens).expect("functions and expansions are items");
             prettyplease::unparse(&uncarried(file)).lines().count()
         };
-        let expansion = lines(crate::tool_tokens(quote!(), &function));
+        let expansion = lines(crate::function_tokens(crate::kind::Kind::Tool, quote!(), &function));
         let expansion = expansion - lines(function.clone());
         assert!(expansion <= MAX_LINES, "{expansion} lines for {function}");
     }
@@ -96,7 +96,8 @@ fn uncarried(file: syn::File) -> syn::File {
 
 #[test]
 fn a_plain_function() {
-    let expansion = crate::tool_tokens(
+    let expansion = crate::function_tokens(
+        crate::kind::Kind::Tool,
         quote!(),
         &quote! {
             /// Adds two numbers.
@@ -110,7 +111,8 @@ fn a_plain_function() {
 
 #[test]
 fn an_async_function() {
-    let expansion = crate::tool_tokens(
+    let expansion = crate::function_tokens(
+        crate::kind::Kind::Tool,
         quote!(read_only, timeout = "30s", example(query = "macros")),
         &quote! {
             /// Searches the documentation.
@@ -124,7 +126,8 @@ fn an_async_function() {
 
 #[test]
 fn defaults_and_constraints() {
-    let expansion = crate::tool_tokens(
+    let expansion = crate::function_tokens(
+        crate::kind::Kind::Tool,
         quote!(name = "search_docs", type = SearchTool, crate = renamed),
         &quote! {
             #[cfg(docs)]
@@ -169,7 +172,8 @@ fn a_toolset() {
 
 #[test]
 fn a_function_with_a_mistake() {
-    let expansion = crate::tool_tokens(
+    let expansion = crate::function_tokens(
+        crate::kind::Kind::Tool,
         quote!(naem = "search"),
         &quote! {
             /// Searches.
@@ -184,14 +188,18 @@ fn a_function_with_a_mistake() {
 
 #[test]
 fn a_list_of_tools() {
-    let list = crate::tools::expand(quote!(::toolbox; search, #[cfg(web)] web::fetch));
+    let list = crate::tools::expand(
+        crate::kind::Kind::Tool,
+        quote!(::toolbox; search, #[cfg(web)] web::fetch),
+    );
     check("list", &quote!(fn list() -> Vec<Tool> { #list }));
 }
 
 #[test]
 #[cfg(not(feature = "pattern"))]
 fn a_pattern_needs_its_feature() {
-    let expansion = crate::tool_tokens(
+    let expansion = crate::function_tokens(
+        crate::kind::Kind::Tool,
         quote!(),
         &quote! {
             /// Searches.

@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::args::{self, Form, OptionSpec};
+use crate::kind::Kind;
 
 /// A row of a table: the option as written, and its type.
 struct Row {
@@ -44,6 +45,9 @@ fn the_tables_of_the_documentation_are_the_options_of_the_parser() {
     let tables = [
         (args::TOOL, table("tool", "# Options of `#[tool(...)]`")),
         (args::ARG, table("tool", "# Options of `#[arg(...)]`")),
+        (args::PROMPT, table("prompt", "# Options of `#[prompt(...)]`")),
+        (args::COMPLETED_ARG, table("prompt", "# Options of `#[arg(...)]`")),
+        (args::RESOURCE, table("resource", "# Options of `#[resource(...)]`")),
         (args::TOOLSET, table("toolset", "")),
     ];
     for (known, rows) in tables {
@@ -60,18 +64,21 @@ fn the_tables_of_the_documentation_are_the_options_of_the_parser() {
 /// Returns the expansion of a function with an option, or without one.
 fn expanded(attribute: &str, argument: &TokenStream, option: Option<&str>) -> String {
     let option: TokenStream = option.unwrap_or_default().parse().expect("an option is tokens");
-    let (tool, arg, toolset) = match attribute {
-        "tool" => (option, quote!(), quote!()),
-        "arg" => (quote!(), quote!(#[arg(#option)]), quote!()),
-        _ => (quote!(), quote!(), option),
+    let (options, arg) = match attribute {
+        "arg" | "completed arg" => (quote!(), quote!(#[arg(#option)])),
+        _ => (option, quote!()),
     };
     let function = quote! {
         /// Searches.
         fn look_up(#arg #argument) {}
     };
     let expansion = match attribute {
-        "toolset" => crate::toolset::expand(toolset, &quote!(impl Library { #[tool] #function })),
-        _ => crate::tool_tokens(tool, &function),
+        "toolset" => crate::toolset::expand(options, &quote!(impl Library { #[tool] #function })),
+        "prompt" | "completed arg" => crate::function_tokens(Kind::Prompt, options, &function),
+        "resource" => {
+            crate::function_tokens(Kind::Resource, quote!("notes://{query}", #options), &function)
+        }
+        _ => crate::function_tokens(Kind::Tool, options, &function),
     };
     // An argument is marked as described by any option, also by one that does nothing else.
     expansion.to_string().replace("take_described", "take")
@@ -79,8 +86,15 @@ fn expanded(attribute: &str, argument: &TokenStream, option: Option<&str>) -> St
 
 #[test]
 fn each_option_of_the_parser_has_an_effect() {
-    for (attribute, known) in [("tool", args::TOOL), ("arg", args::ARG), ("toolset", args::TOOLSET)]
-    {
+    let all = [
+        ("tool", args::TOOL),
+        ("arg", args::ARG),
+        ("prompt", args::PROMPT),
+        ("completed arg", args::COMPLETED_ARG),
+        ("resource", args::RESOURCE),
+        ("toolset", args::TOOLSET),
+    ];
+    for (attribute, known) in all {
         for option in known {
             let argument = match option.name {
                 "default" | "range" => quote!(query: u32),

@@ -187,18 +187,49 @@ pub fn tool_future_must_be_send<'call>(
 /// Fails to compile if a tool has the name of one listed before it; each comes with its location.
 #[track_caller]
 pub const fn two_tools_of_one_name(name: &str, origin: &str, tools: &[(&str, &str)]) {
+    if let Some(first) = earlier(name, origin, tools) {
+        let mend = "; give one another name: `#[tool(name = \"...\")]`";
+        clash(["two tools are named `", name, "`: one at ", first, ", one at ", origin, mend]);
+    }
+}
+
+/// Fails to compile if a prompt has the name of one listed before it.
+#[track_caller]
+pub const fn two_prompts_of_one_name(name: &str, origin: &str, prompts: &[(&str, &str)]) {
+    if let Some(first) = earlier(name, origin, prompts) {
+        let mend = "; give one another name: `#[prompt(name = \"...\")]`";
+        clash(["two prompts are named `", name, "`: one at ", first, ", one at ", origin, mend]);
+    }
+}
+
+/// Fails to compile if a resource has the URI of one listed before it.
+#[track_caller]
+pub const fn two_resources_of_one_uri(uri: &str, origin: &str, resources: &[(&str, &str)]) {
+    if let Some(first) = earlier(uri, origin, resources) {
+        let mend = "; give one another URI";
+        clash([
+            "two resources have the URI `",
+            uri,
+            "`: one at ",
+            first,
+            ", one at ",
+            origin,
+            mend,
+        ]);
+    }
+}
+
+/// Returns the location of the first of a name, unless that is the one at `origin` itself.
+const fn earlier<'a>(name: &str, origin: &str, all: &[(&str, &'a str)]) -> Option<&'a str> {
     let mut at = 0;
-    while at < tools.len() {
-        let (other, first) = tools[at];
+    while at < all.len() {
+        let (other, first) = all[at];
         if same(name, other) {
-            // The first of the name is the tool itself, or the one it clashes with.
-            if same(origin, first) {
-                return;
-            }
-            clash(name, first, origin);
+            return if same(origin, first) { None } else { Some(first) };
         }
         at += 1;
     }
+    None
 }
 
 /// Compares from the end: names and locations of one program tend to start alike.
@@ -214,20 +245,11 @@ const fn same(a: &str, b: &str) -> bool {
     left == 0
 }
 
-/// Panics with a message about two tools of one name. Constant evaluation has no `format!`, so the
+/// Panics with a message about two of one name. Constant evaluation has no `format!`, so the
 /// text is put together by hand.
 #[track_caller]
-const fn clash(name: &str, first: &str, second: &str) -> ! {
+const fn clash(parts: [&str; 7]) -> ! {
     let mut text = [0; 1024];
-    let parts = [
-        "two tools are named `",
-        name,
-        "`: one at ",
-        first,
-        ", one at ",
-        second,
-        "; give one another name: `#[tool(name = \"...\")]`",
-    ];
     let (mut len, mut part) = (0, 0);
     while part < parts.len() {
         let bytes = parts[part].as_bytes();
@@ -241,6 +263,6 @@ const fn clash(name: &str, first: &str, second: &str) -> ! {
     }
     match std::str::from_utf8(text.split_at(len).0) {
         Ok(text) => panic!("{}", text),
-        Err(_) => panic!("two tools have one name"),
+        Err(_) => panic!("two have one name"),
     }
 }

@@ -1,10 +1,12 @@
 //! Items that macro expansions use. Not part of the public API: semantic versioning does not cover
 //! them.
 
+mod beside;
 mod kind;
 mod made;
 mod receiver;
 
+pub use beside::{PromptOutput, ResourceOutput, completer, make_prompt, make_resource};
 // Some of them for a short path in compiler messages.
 pub use kind::{
     AwaitedOutput, ExampleValue, FutureKind, KindOf, Returned, Side, ToolFailure, ToolOutput,
@@ -12,11 +14,11 @@ pub use kind::{
 };
 pub use made::{
     Meta, make_async, make_async_of, make_sync, make_sync_of, tidy, tool_future_must_be_send,
-    two_tools_of_one_name,
+    two_prompts_of_one_name, two_resources_of_one_uri, two_tools_of_one_name,
 };
 
 #[cfg(feature = "macros")]
-pub use toolbox_macros::{carrier, tools};
+pub use toolbox_macros::{carrier, prompts, resources, tools};
 
 pub use crate::arguments::call::HandlerCall;
 pub use crate::arguments::signature::SignatureBuilder;
@@ -29,6 +31,8 @@ pub use receiver::ToolReceiver;
 /// messages display where the user's own code stands, each behind `__` so that it hides nothing.
 pub mod names {
     pub use super::ToolReceiver as __Receiver;
+    pub use super::beside::{NoPrompt as _, NoResource as _};
+    pub use super::beside::{PromptOutput as __Prompt, ResourceOutput as __Resource};
     pub use super::kind::NoTool as _;
     pub use super::kind::{
         AroundText as _, Awaitable as _, Displayed as _, ExampleValue as __Example, Failing as _,
@@ -37,7 +41,8 @@ pub mod names {
         ToolFailure as __Failure, ToolOutput as __Output,
     };
     pub use super::made::{
-        tool_future_must_be_send as __must_be_send, two_tools_of_one_name as __distinct,
+        tool_future_must_be_send as __must_be_send, two_prompts_of_one_name as __distinct_prompt,
+        two_resources_of_one_uri as __distinct_resource, two_tools_of_one_name as __distinct,
     };
     pub use crate::arguments::argument::{LentArgument as __Lent, ToolArgument as __Owned};
     pub use crate::arguments::unfit::{

@@ -107,6 +107,32 @@ pub struct ResourceContents {
     pub(crate) attributes: Attributes,
 }
 
+impl ResourceContents {
+    /// Returns text without a URI, which is that of the resource then.
+    pub fn of_text(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    /// Returns bytes without a URI, which is that of the resource then.
+    pub fn of_bytes<M>(bytes: impl RawBytes<M>) -> Self {
+        Self { blob: Some(base64::encode(bytes.raw_bytes())), ..Self::default() }
+    }
+
+    /// Sets the URI.
+    #[must_use]
+    pub fn with_uri(mut self, uri: impl Into<String>) -> Self {
+        self.uri = uri.into();
+        self
+    }
+
+    /// Sets the MIME type, such as `text/markdown`.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+}
+
 impl Text {
     /// Returns the text alone.
     #[must_use]
@@ -403,6 +429,12 @@ impl<T: Borrow<[u8]>> RawBytes<&[u8; 0]> for &T {
 impl From<String> for Content {
     fn from(text: String) -> Self {
         Self::Text(text.into())
+    }
+}
+
+impl From<ResourceContents> for Content {
+    fn from(contents: ResourceContents) -> Self {
+        Self::Resource(Box::new(contents))
     }
 }
 

@@ -218,6 +218,20 @@ impl ToolError {
         self.data.as_ref()
     }
 
+    pub(crate) fn from_parts(
+        kind: FailureKind,
+        message: String,
+        source: Option<SharedError>,
+        data: Option<Value>,
+    ) -> Self {
+        Self { kind, message, source, data }
+    }
+
+    /// Returns an error of a kind that the gate reports.
+    pub(crate) fn of_kind(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self::from_parts(kind, message.into(), None, None)
+    }
+
     pub(crate) fn into_parts(self) -> (FailureKind, String, Option<SharedError>, Option<Value>) {
         (self.kind, self.message, self.source, self.data)
     }

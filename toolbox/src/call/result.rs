@@ -488,6 +488,18 @@ impl ToolResult {
         self.extra.as_ref()?.for_user.as_deref()
     }
 
+    /// Returns the parts.
+    pub(crate) fn into_content(mut self) -> Vec<Content> {
+        self.content.take()
+    }
+
+    /// Returns a failure as an error of the program.
+    pub(crate) fn into_error(self) -> ToolError {
+        let kind = self.failure_kind().unwrap_or(FailureKind::Reported);
+        let (data, source) = (self.error_data().cloned(), self.source().cloned());
+        ToolError::from_parts(kind, self.into_text(), source, data)
+    }
+
     pub(crate) fn with_call_id(mut self, call_id: String) -> Self {
         self.call_id = call_id;
         self

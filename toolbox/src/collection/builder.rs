@@ -14,6 +14,8 @@ use crate::context::keeper::ResultKeeper;
 use crate::context::question::SharedAsker;
 use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Asker, Requirement, StateMap};
+use crate::prompt::IntoPrompts;
+use crate::resource::IntoResources;
 use crate::tool::{IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
@@ -47,6 +49,8 @@ use crate::tool::{IntoTools, MapFn, Next, Tool};
 #[must_use = "a builder does nothing until `build`"]
 pub struct ToolBoxBuilder {
     tools: Vec<Tool>,
+    prompts: Vec<Tool>,
+    resources: Vec<Tool>,
     settings: BoxSettings,
     state: StateMap,
     blacklist: Vec<String>,
@@ -56,6 +60,18 @@ impl ToolBoxBuilder {
     /// Adds tools.
     pub fn tools(mut self, tools: impl IntoTools) -> Self {
         self.tools.extend(tools.into_tools());
+        self
+    }
+
+    /// Adds prompts; see [`ToolBox::prompts`].
+    pub fn prompts(mut self, prompts: impl IntoPrompts) -> Self {
+        self.prompts.extend(super::prompts::tools_of(prompts));
+        self
+    }
+
+    /// Adds resources; see [`ToolBox::resources`].
+    pub fn resources(mut self, resources: impl IntoResources) -> Self {
+        self.resources.extend(super::resources::tools_of(resources));
         self
     }
 
@@ -165,6 +181,13 @@ impl ToolBoxBuilder {
     /// result would get longer by it.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.settings.result_bytes = bytes;
+        self
+    }
+
+    /// Limits the contents of a resource, in bytes as they are sent: bytes are base64, a third more.
+    /// Default 8 MiB. Nothing is cut: reading a larger one fails.
+    pub fn max_resource_bytes(mut self, bytes: usize) -> Self {
+        self.settings.resource_bytes = bytes;
         self
     }
 
@@ -303,6 +326,14 @@ impl ToolBoxBuilder {
         let state = (!self.state.is_empty()).then(|| Arc::new(self.state));
         let toolbox = ToolBox::from_shared(self.settings, state);
         toolbox.try_register(self.tools).map_err(BuildToolBoxError::Tools)?;
+        if !self.prompts.is_empty() {
+            let calls = toolbox.prompts().calls;
+            calls.try_register(self.prompts).map_err(BuildToolBoxError::Tools)?;
+        }
+        if !self.resources.is_empty() {
+            let calls = toolbox.resources().calls;
+            calls.try_register(self.resources).map_err(BuildToolBoxError::Tools)?;
+        }
         for rule in &self.blacklist {
             toolbox.try_blacklist(rule).map_err(BuildToolBoxError::Rule)?;
         }

@@ -20,24 +20,29 @@
 //! |---|---|
 //! | hold and call tools | [`ToolBox`] |
 //! | set limits, states, an approver, layers | [`ToolBoxBuilder`], [`BuildToolBoxError`] |
+//! | hold prompts and resources beside them | [`Prompts`], [`Resources`] |
 //! | register tools from outside of the program | [`ToolBox::try_register`], [`RegisterError`], [`RegisterFault`] |
 
 mod builder;
 mod definitions;
 mod error;
+mod prompts;
+mod resources;
 mod settings;
 mod snapshot;
 mod tools;
 mod trie;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use error::{RegisterError, RegisterFault};
+pub use prompts::Prompts;
+pub use resources::Resources;
 pub(crate) use snapshot::{Snapshot, ToolEntry};
 
 use crate::context::keeper::ResultKeeper;
@@ -81,6 +86,7 @@ pub(crate) use settings::BoxSettings;
 /// |---|---|---|
 /// | time of a call | 60 s | [`timeout`](ToolBoxBuilder::timeout), `#[tool(timeout = "..")]` |
 /// | arguments of a call | 1 MiB, 64 levels | [`max_argument_bytes`](ToolBoxBuilder::max_argument_bytes), [`max_argument_depth`](ToolBoxBuilder::max_argument_depth) |
+/// | contents of a resource | 8 MiB | [`max_resource_bytes`](ToolBoxBuilder::max_resource_bytes) |
 /// | result of a call | 256 KiB; texts are cut, what has no half (images, documents, JSON) fails; with `keep_results` (feature `results`) more than 4 000 tokens are kept by handle | [`max_result_bytes`](ToolBoxBuilder::max_result_bytes) |
 /// | calls of one batch | 1 024 | [`max_batch_calls`](ToolBoxBuilder::max_batch_calls) |
 /// | calls at once | none | [`max_concurrency`](ToolBoxBuilder::max_concurrency) |
@@ -96,6 +102,8 @@ pub(crate) struct BoxInner {
     changed: watch::Sender<u64>,
     pub(crate) settings: BoxSettings,
     pub(crate) state: Option<Arc<StateMap>>,
+    prompts: OnceLock<Prompts>,
+    resources: OnceLock<Resources>,
 }
 
 impl ToolBox {
@@ -129,7 +137,49 @@ impl ToolBox {
                 changed: watch::Sender::new(0),
                 settings,
                 state,
+                prompts: OnceLock::new(),
+                resources: OnceLock::new(),
             }),
+        }
+    }
+
+    /// Returns the prompts of the box.
+    #[must_use]
+    pub fn prompts(&self) -> Prompts {
+        let prompts = || {
+            let settings = self.shared.settings.of_prompts();
+            Prompts { calls: Self::from_shared(settings, self.shared.state.clone()) }
+        };
+        self.shared.prompts.get_or_init(prompts).clone()
+    }
+
+    /// Returns the resources of the box.
+    #[must_use]
+    pub fn resources(&self) -> Resources {
+        let resources = || {
+            let settings = self.shared.settings.of_resources();
+            Resources::new(Self::from_shared(settings, self.shared.state.clone()))
+        };
+        self.shared.resources.get_or_init(resources).clone()
+    }
+
+    /// Returns the prompts, if the box ever had one.
+    pub(crate) fn own_prompts(&self) -> Option<&Prompts> {
+        self.shared.prompts.get().filter(|prompts| prompts.generation() > 0)
+    }
+
+    /// Returns the resources, if the box ever had one.
+    pub(crate) fn own_resources(&self) -> Option<&Resources> {
+        self.shared.resources.get().filter(|resources| resources.generation() > 0)
+    }
+
+    /// Copies the prompts and the resources of another box.
+    fn take_beside(&self, other: &Self) {
+        if let Some(prompts) = other.own_prompts() {
+            self.prompts().calls.register(prompts.calls.tools());
+        }
+        if let Some(resources) = other.own_resources() {
+            self.resources().calls.register(resources.calls.tools());
         }
     }
 
@@ -324,12 +374,14 @@ impl ToolBox {
         });
     }
 
-    /// Copies all tools of another box into this one; by name, the incoming ones win.
+    /// Copies all tools, prompts and resources of another box into this one; by name, the incoming
+    /// ones win.
     ///
     /// The other box keeps its tools. Copies keep the state of the box they come from; its rules,
     /// limits, approver and layers are not copied.
     pub fn merge(&self, other: &ToolBox) {
         self.register(other.tools());
+        self.take_beside(other);
     }
 
     /// Returns a tool by its name.
@@ -470,8 +522,8 @@ impl ToolBox {
         self.with_tools(self.tools().into_iter().filter(keep).collect())
     }
 
-    /// Returns a new box with every tool under the name `<prefix>_<name>`, under the limits of this
-    /// one.
+    /// Returns a new box with every tool and prompt under the name `<prefix>_<name>`, under the
+    /// limits of this one; resources keep their URIs.
     ///
     /// # Panics
     ///
@@ -484,6 +536,13 @@ impl ToolBox {
         let permitted = self.tools().into_iter().filter(|tool| snapshot.permits(tool.name()));
         let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
         other.register_all(permitted.map(|tool| tool.prefixed(prefix)));
+        if let Some(prompts) = self.own_prompts() {
+            let prompts = prompts.list().into_iter().map(|prompt| prompt.prefixed(prefix));
+            other.prompts().register(prompts.collect::<Vec<_>>());
+        }
+        if let Some(resources) = self.own_resources() {
+            other.resources().register(resources.list());
+        }
         other
     }
 
@@ -532,6 +591,7 @@ impl ToolBox {
                 next.put(tool);
             }
         });
+        other.take_beside(self);
         other
     }
 }

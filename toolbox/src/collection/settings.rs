@@ -26,6 +26,7 @@ pub(crate) struct BoxSettings {
     pub(crate) argument_bytes: usize,
     pub(crate) argument_depth: usize,
     pub(crate) result_bytes: usize,
+    pub(crate) resource_bytes: usize,
     pub(crate) result_tokens: usize,
     /// The keeper of results that are larger than that.
     pub(crate) keeper: Option<Arc<dyn ResultKeeper>>,
@@ -49,6 +50,23 @@ pub(crate) struct BoxSettings {
 
 impl BoxSettings {
     pub(crate) const MAX_DEPTH: usize = 64;
+
+    /// Returns the settings for the prompts of the box.
+    pub(crate) fn of_prompts(&self) -> Self {
+        Self {
+            keeper: None,
+            journal: None,
+            strict: false,
+            suggest_tools: false,
+            layers: Layers::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the settings for the resources of the box.
+    pub(crate) fn of_resources(&self) -> Self {
+        Self { result_bytes: self.resource_bytes, ..self.of_prompts() }
+    }
 
     /// Computes the values that each call would otherwise compute again.
     pub(crate) fn settled(mut self) -> Self {
@@ -76,6 +94,7 @@ impl Default for BoxSettings {
             argument_bytes: 1 << 20,
             argument_depth: Self::MAX_DEPTH,
             result_bytes: ResultLimits::default().bytes,
+            resource_bytes: 8 << 20,
             result_tokens: ResultLimits::default().tokens,
             keeper: None,
             runtime: None,

@@ -25,11 +25,13 @@
 //! | implement a tool by a type | [`ToolHandler`] |
 //! | give several tools at once | [`Toolset`], [`IntoTools`] |
 //! | put code around calls | [`Next`] |
+//! | complete arguments of prompts and resources | [`Completer`], [`CompletionRequest`], [`IntoSuggestions`], [`Suggestions`] |
 //! | see where a tool was made | [`Origin`] |
 //! | read which types may be arguments and outputs | [`ToolArgument`], [`LentArgument`], [`ToolOutput`], [`ToolFailure`] |
 
 mod builder;
 mod closure;
+mod completer;
 mod handler;
 pub(crate) mod layer;
 mod tool;
@@ -38,6 +40,8 @@ mod trust;
 
 pub use builder::{ParamType, ToolBuilder};
 pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
+pub use completer::{Completer, CompletionRequest, IntoSuggestions, Suggestions};
+pub(crate) use completer::{Completers, completing};
 pub use handler::ToolHandler;
 pub use layer::Next;
 pub use tool::{BoxedHandler, Origin, Tool};

@@ -56,6 +56,8 @@ pub(crate) struct ToolInner {
     pub(crate) source: Option<Arc<str>>,
     pub(crate) name_at_source: Option<Arc<str>>,
     pub(crate) running: RunSettings,
+    /// The part of a prompt or a resource that a tool lacks, as a type of its module.
+    facet: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The settings under which a tool runs.
@@ -238,6 +240,7 @@ impl Tool {
                 source: None,
                 name_at_source: None,
                 running: RunSettings::default(),
+                facet: None,
             }),
         })
     }
@@ -652,6 +655,22 @@ impl Tool {
         Fut: Future<Output = ToolResult> + Send + 'static,
     {
         self.inner_mut().running.layers.push(layer);
+        self
+    }
+
+    /// Returns the part that makes the tool a prompt or a resource.
+    pub(crate) fn facet<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.inner.facet.as_deref()?.downcast_ref()
+    }
+
+    pub(crate) fn with_facet(mut self, facet: Arc<dyn Any + Send + Sync>) -> Self {
+        self.inner_mut().facet = Some(facet);
+        self
+    }
+
+    /// Returns the tool under a name of any characters, such as a URI.
+    pub(crate) fn named(mut self, name: String) -> Self {
+        self.definition_mut().name = name;
         self
     }
 

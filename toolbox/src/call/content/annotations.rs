@@ -62,7 +62,7 @@ impl ContentAnnotations {
     }
 }
 
-/// A reader that a content part is meant for.
+/// A side of a conversation: a reader that a content part is meant for, or the one who says a message.
 ///
 /// ```
 /// use toolbox::Content;
@@ -89,6 +89,8 @@ pub(crate) struct Attributes(Option<Box<Set>>);
 struct Set {
     annotations: Option<ContentAnnotations>,
     meta: Map<String, Value>,
+    /// The one who says the part, in a message of a prompt.
+    role: Option<Role>,
 }
 
 impl Attributes {
@@ -97,7 +99,7 @@ impl Attributes {
         let annotations = annotations.and_then(|value| ContentAnnotations::deserialize(value).ok());
         let meta = meta.and_then(Value::as_object).cloned().unwrap_or_default();
         let is_some = annotations.is_some() || !meta.is_empty();
-        Self(is_some.then(|| Box::new(Set { annotations, meta })))
+        Self(is_some.then(|| Box::new(Set { annotations, meta, role: None })))
     }
 
     pub(crate) fn annotations(&self) -> Option<&ContentAnnotations> {
@@ -114,6 +116,23 @@ impl Attributes {
 
     pub(super) fn insert_meta(&mut self, key: String, value: Value) {
         self.0.get_or_insert_default().meta.insert(key, value);
+    }
+
+    /// Sets the one who says the part; without it, that is the user.
+    pub(crate) fn set_role(&mut self, role: Role) {
+        if role != Role::User {
+            self.0.get_or_insert_default().role = Some(role);
+        }
+    }
+
+    /// Takes the one who says the part.
+    pub(crate) fn take_role(&mut self) -> Option<Role> {
+        let set = self.0.as_mut()?;
+        let role = set.role.take();
+        if *set == Box::default() {
+            self.0 = None;
+        }
+        role
     }
 
     /// Returns the number of bytes they take as JSON, with their keys.

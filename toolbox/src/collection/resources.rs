@@ -1,0 +1,159 @@
+//! The resources of a box.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+
+use super::ToolBox;
+use crate::context::InvalidRuleError;
+use crate::resource::{IntoResources, Resource};
+use crate::tool::Tool;
+
+/// The maximum number of changes that a slow receiver may lag behind.
+const WAITING_UPDATES: usize = 1024;
+
+/// The resources of a [`ToolBox`], by their URIs; a cheap handle.
+///
+/// Reading has the timeout, the limits, the state and the asker of the box. Its layers, its rules,
+/// its journal and its store of results are of tools alone: resources have a blacklist of their own.
+/// What is read is never cut: if it is larger than
+/// [`max_resource_bytes`](crate::ToolBoxBuilder::max_resource_bytes), it fails.
+///
+/// ```
+/// use toolbox::{ToolBox, resource, resources};
+///
+/// /// The state of an order.
+/// #[resource("orders://{id}")]
+/// fn order(id: u64) -> String {
+///     format!("Order {id} is on its way")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), toolbox::ToolError> {
+/// let toolbox = ToolBox::builder().resources(resources![order]).build().unwrap();
+/// let contents = toolbox.resources().read("orders://7").await?;
+/// assert_eq!(contents[0].text.as_deref(), Some("Order 7 is on its way"));
+/// toolbox.resources().changed("orders://7");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Resources {
+    /// The functions that read resources, as tools whose names are URIs.
+    pub(crate) calls: ToolBox,
+    pub(super) updates: broadcast::Sender<Arc<str>>,
+}
+
+impl Resources {
+    pub(super) fn new(calls: ToolBox) -> Self {
+        Self { calls, updates: broadcast::Sender::new(WAITING_UPDATES) }
+    }
+
+    /// Adds resources; one whose URI is taken replaces the other, at its position.
+    pub fn register(&self, resources: impl IntoResources) {
+        self.calls.register(tools_of(resources));
+    }
+
+    /// Removes the resource of a URI or of the text of a template, and returns it if it was there.
+    #[allow(clippy::must_use_candidate, reason = "taking a resource out is enough")]
+    pub fn unregister(&self, uri: &str) -> Option<Resource> {
+        self.calls.unregister(uri).as_ref().map(Resource::of)
+    }
+
+    /// Returns the resource of a URI: the one registered under it, or the first template that it
+    /// matches, with the values of its variables.
+    #[must_use]
+    pub fn find(&self, uri: &str) -> Option<(Resource, Map<String, Value>)> {
+        let snapshot = self.calls.snapshot();
+        let exact = snapshot.get(uri).map(|entry| Resource::of(&entry.tool));
+        if let Some(exact) = exact.filter(|exact| !exact.is_template()) {
+            return Some((exact, Map::new()));
+        }
+        let mut templates = snapshot.tools().map(Resource::of).filter(Resource::is_template);
+        templates.find_map(|template| template.matches(uri).map(|values| (template, values)))
+    }
+
+    /// Returns the resource that was registered under a URI, or under the text of a template.
+    #[must_use]
+    pub fn get(&self, uri: &str) -> Option<Resource> {
+        self.calls.get(uri).as_ref().map(Resource::of)
+    }
+
+    /// Returns all resources and templates that are not forbidden, in order.
+    #[must_use]
+    pub fn list(&self) -> Vec<Resource> {
+        self.calls.snapshot().listed().map(Resource::of).collect()
+    }
+
+    /// Returns the URIs of all resources and the texts of all templates, in order.
+    #[must_use]
+    pub fn uris(&self) -> Vec<String> {
+        self.calls.names()
+    }
+
+    /// Returns the number of resources and templates.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Returns `true` if there are no resources.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Forbids a resource by its URI or the text of its template: it is left out of lists, and
+    /// reading it fails.
+    /// It may hold `*` for any run of characters, and matches whatever the case.
+    ///
+    /// # Panics
+    ///
+    /// If it names none, like `""` or `*`.
+    #[track_caller]
+    pub fn blacklist(&self, uri: &str) {
+        self.calls.blacklist(uri);
+    }
+
+    /// Forbids a resource, like [`Resources::blacklist`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRuleError`] if it names none, like `""` or `*`.
+    pub fn try_blacklist(&self, uri: &str) -> Result<(), InvalidRuleError> {
+        self.calls.try_blacklist(uri)
+    }
+
+    /// Notifies clients that subscribed to a URI, or to one above it, that its contents changed.
+    pub fn changed(&self, uri: impl Into<Arc<str>>) {
+        // An error means that nobody has subscribed.
+        let _ = self.updates.send(uri.into());
+    }
+
+    /// Returns a receiver of the URIs that change from here on.
+    pub(crate) fn updates(&self) -> broadcast::Receiver<Arc<str>> {
+        self.updates.subscribe()
+    }
+
+    /// Returns a number that grows with every change of the list.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.calls.generation()
+    }
+
+    /// Waits until the list has another generation than `seen`, and returns it.
+    pub async fn changed_since(&self, seen: u64) -> u64 {
+        self.calls.changed_since(seen).await
+    }
+}
+
+pub(super) fn tools_of(resources: impl IntoResources) -> Vec<Tool> {
+    resources.into_resources().into_iter().map(|resource| resource.tool).collect()
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resources").field("uris", &self.uris()).finish()
+    }
+}
