@@ -25,13 +25,13 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     };
     let tool = tool(function, model, &own_name, &quote!(#called));
     let value = value(model, &tool);
-    let returned = model.kind.ty(krate);
+    let returned = type_of(model.kind, krate);
     let name_doc = match model.kind {
-        Kind::Tool => "The name that the model calls the tool by.",
-        Kind::Prompt => "The name that clients know the prompt by.",
-        Kind::Resource => "The URI of the resource, or the template of its URIs.",
+        Kind::Tool => " The name that the model calls the tool by.",
+        Kind::Prompt => " The name that clients know the prompt by.",
+        Kind::Resource => " The URI of the resource, or the template of its URIs.",
     };
-    let value_doc = format!("Returns the {noun}.");
+    let value_doc = format!(" Returns the {noun}.");
     let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let value_fn = model.kind.function(function.ident.span());
@@ -85,7 +85,7 @@ pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
     }
     let (vis, ty, krate) = (&function.vis, &model.ty, &model.krate);
     let cfgs = cfgs(&function.attrs);
-    let (value_fn, returned) = (model.kind.function(Span::call_site()), model.kind.ty(krate));
+    let (value_fn, returned) = (model.kind.function(Span::call_site()), type_of(model.kind, krate));
     carried(
         krate,
         &quote! {
@@ -105,6 +105,15 @@ pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
             #vis struct #ty {}
         },
     )
+}
+
+/// Returns the type of what a function becomes.
+fn type_of(kind: Kind, krate: &TokenStream) -> TokenStream {
+    match kind {
+        Kind::Tool => quote!(#krate::Tool),
+        Kind::Prompt => quote!(#krate::prompt::Prompt),
+        Kind::Resource => quote!(#krate::resource::Resource),
+    }
 }
 
 /// Returns the value that a function becomes, made of its tool.
@@ -621,7 +630,7 @@ pub(crate) fn list(
     errors: Option<&TokenStream>,
 ) -> TokenStream {
     let clash = errors.is_none().then(|| distinct(kind, elements));
-    let ty = kind.ty(krate);
+    let ty = type_of(kind, krate);
     let pushes = elements.iter().map(|Element { attrs, path }| {
         // Spanned as a type, not a path through a module, so that the compiler suggests an import.
         let (start, end) = ends(&path.to_token_stream());

@@ -1,7 +1,6 @@
 //! What a function becomes: a tool, a prompt or a resource.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use proc_macro2::{Ident, Span};
 
 use crate::args::{self, OptionSpec};
 
@@ -71,14 +70,5 @@ impl Kind {
     /// The function of the carrier that returns the value.
     pub(crate) fn function(self, span: Span) -> Ident {
         Ident::new(self.noun(), span)
-    }
-
-    /// The type of the value.
-    pub(crate) fn ty(self, krate: &TokenStream) -> TokenStream {
-        match self {
-            Self::Tool => quote!(#krate::Tool),
-            Self::Prompt => quote!(#krate::prompt::Prompt),
-            Self::Resource => quote!(#krate::resource::Resource),
-        }
     }
 }
