@@ -6,6 +6,8 @@
 
 #[path = "conformance/asking.rs"]
 mod asking;
+#[path = "conformance/offered.rs"]
+mod offered;
 
 use std::time::Duration;
 
@@ -173,6 +175,13 @@ async fn main() -> Result<(), ServeError> {
     ]);
     toolbox.register(json_schema_2020_12_tool());
     toolbox.register(asking::asking_tools());
+    toolbox.prompts().register(offered::all_prompts());
+    toolbox.resources().register(offered::all_resources());
+    let own = toolbox.clone();
+    let triggers = tools![offered::test_trigger_tool_change, offered::test_trigger_prompt_change];
+    toolbox.register(
+        triggers.into_iter().map(|trigger| trigger.with_state(own.clone())).collect::<Vec<_>>(),
+    );
     let service = Service::new(toolbox).name("conformance").instructions("Tools for tests.");
     let interrupted = async { drop(tokio::signal::ctrl_c().await) };
     match std::env::args().nth(1) {

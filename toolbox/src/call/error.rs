@@ -232,6 +232,10 @@ impl ToolError {
         Self::from_parts(kind, message.into(), None, None)
     }
 
+    pub(crate) fn shared_source(&self) -> Option<&SharedError> {
+        self.source.as_ref()
+    }
+
     pub(crate) fn into_parts(self) -> (FailureKind, String, Option<SharedError>, Option<Value>) {
         (self.kind, self.message, self.source, self.data)
     }

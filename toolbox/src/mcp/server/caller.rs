@@ -11,7 +11,7 @@ use super::log_level::LogLevel;
 use super::protocol::{
     ErrorCode, ProtocolError, ProtocolVersion, RequestMeta, are_capabilities, client_info,
 };
-use crate::call::{ToolError, ToolResult};
+use crate::call::{SharedError, ToolError};
 use crate::context::{FromContext, ToolContext};
 use crate::mcp::trace::TraceContext;
 use crate::text::{QUOTED, quote};
@@ -258,9 +258,9 @@ impl MissingCapability {
         &self.capability
     }
 
-    /// Returns the protocol error of a failure caused by a missing capability.
-    pub(super) fn in_result(result: &ToolResult) -> Option<ProtocolError> {
-        let source = result.source()?;
+    /// Returns the protocol error of a failure whose source is a missing capability.
+    pub(super) fn in_source(source: Option<&SharedError>) -> Option<ProtocolError> {
+        let source = source?;
         let own = match source.downcast_ref::<CallerError>() {
             Some(CallerError::Missing(missing)) => missing,
             _ => source.downcast_ref::<Self>()?,

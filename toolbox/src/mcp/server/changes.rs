@@ -1,22 +1,28 @@
-//! Notifications that the list of tools changed, to sessions and to those who listen.
+//! Notifications of changes, to sessions and to those who listen: of the lists, and of resources.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
 
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
 use super::list::Listing;
-use super::outlet::Outlet;
+use super::outlet::{ClientGone, Outlet};
+use super::prompts::PromptListing;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame};
+use super::resources::{ResourceListing, covers};
+use super::session::Handshake;
 use super::shared::{SERVER_INFO, ServiceShared};
 use crate::context::CancellationToken;
 
 /// The key in `_meta` for the id of the request that opened a subscription.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-const LIST_CHANGED: &str = "notifications/tools/list_changed";
+/// The maximum number of resources in one subscription.
+const MAX_RESOURCES: usize = 1024;
 
 #[derive(Deserialize)]
 struct ListenParams {
@@ -29,6 +35,81 @@ struct ListenParams {
 struct SubscriptionFilter {
     #[serde(default)]
     tools_list_changed: Option<bool>,
+    #[serde(default)]
+    prompts_list_changed: Option<bool>,
+    #[serde(default)]
+    resources_list_changed: Option<bool>,
+    #[serde(default)]
+    resource_subscriptions: Option<Vec<String>>,
+}
+
+/// The notifications that a client gets.
+struct Wanted {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    updates: Updates,
+}
+
+/// The resources whose changes a client is notified of.
+enum Updates {
+    Of(Vec<String>),
+    /// Those that it subscribed to by requests of its session.
+    OfSession(Arc<Handshake>),
+}
+
+impl Updates {
+    fn cover(&self, uri: &str) -> bool {
+        match self {
+            Self::Of(uris) => uris.iter().any(|own| covers(own, uri)),
+            Self::OfSession(handshake) => handshake.subscribed.cover(uri),
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        match self {
+            Self::Of(uris) => uris.clone(),
+            Self::OfSession(handshake) => handshake.subscribed.all(),
+        }
+    }
+}
+
+impl Wanted {
+    /// Returns what is accepted of a filter.
+    fn of(filter: SubscriptionFilter, shared: &ServiceShared) -> Result<Self, ProtocolError> {
+        let has_prompts = shared.toolbox.own_prompts().is_some();
+        let has_resources = shared.toolbox.own_resources().is_some();
+        let uris = filter.resource_subscriptions.filter(|_| has_resources).unwrap_or_default();
+        if uris.len() > MAX_RESOURCES {
+            let text = format!("a subscription names at most {MAX_RESOURCES} resources");
+            return Err(ProtocolError::invalid_params(text));
+        }
+        Ok(Self {
+            tools: filter.tools_list_changed == Some(true),
+            prompts: has_prompts && filter.prompts_list_changed == Some(true),
+            resources: has_resources && filter.resources_list_changed == Some(true),
+            updates: Updates::Of(uris),
+        })
+    }
+
+    /// Returns what is accepted, in the form of the protocol.
+    fn accepted(&self) -> Value {
+        let mut accepted = json!({});
+        let flags = [
+            ("toolsListChanged", self.tools),
+            ("promptsListChanged", self.prompts),
+            ("resourcesListChanged", self.resources),
+        ];
+        for (flag, _) in flags.into_iter().filter(|(_, wanted)| *wanted) {
+            accepted[flag] = true.into();
+        }
+        if let Updates::Of(uris) = &self.updates
+            && !uris.is_empty()
+        {
+            accepted["resourceSubscriptions"] = json!(uris);
+        }
+        accepted
+    }
 }
 
 /// Opens a subscription, which lasts until the client cancels it or the service closes.
@@ -37,7 +118,7 @@ pub(super) fn listen(
     request: &RequestFrame<'_>,
 ) -> Result<Reply, ProtocolError> {
     let ListenParams { notifications } = request.params()?;
-    let wanted = notifications.tools_list_changed == Some(true);
+    let wanted = Wanted::of(notifications, exchange.shared)?;
     let Some(guard) = exchange.running.subscription() else {
         let message = "too many subscriptions are open: cancel one first";
         return Err(ProtocolError::new(ErrorCode::InternalError, message));
@@ -50,13 +131,12 @@ pub(super) fn listen(
     let changes = Changes::of(&shared);
     Ok(Reply::Later(Box::pin(async move {
         let _guard = guard;
-        let accepted = if wanted { json!({ "toolsListChanged": true }) } else { json!({}) };
-        let params = json!({ "notifications": accepted, "_meta": meta });
+        let params = json!({ "notifications": wanted.accepted(), "_meta": meta });
         let notify = async {
             let method = "notifications/subscriptions/acknowledged";
-            let told = outlet.send(protocol::notification(method, &params)).await.is_ok();
-            if told && wanted {
-                changes.tell(&shared, &outlet, &json!({ "_meta": meta })).await;
+            let client = Client { shared: &shared, outlet: &outlet, meta: Some(meta.clone()) };
+            if outlet.send(protocol::notification(method, &params)).await.is_ok() {
+                changes.tell(&client, &wanted).await;
             } else {
                 std::future::pending::<()>().await;
             }
@@ -75,42 +155,139 @@ pub(super) fn listen(
 /// Notifies a client with a session of changes from here on, until the service closes.
 pub(super) fn tell_session(
     shared: &Arc<ServiceShared>,
+    handshake: Arc<Handshake>,
     outlet: Outlet,
     closing: CancellationToken,
 ) -> impl Future<Output = ()> + Send + use<> {
     let shared = Arc::clone(shared);
     let changes = Changes::of(&shared);
+    let updates = Updates::OfSession(handshake);
+    let wanted = Wanted { tools: true, prompts: true, resources: true, updates };
     async move {
+        let client = Client { shared: &shared, outlet: &outlet, meta: None };
         tokio::select! {
-            () = changes.tell(&shared, &outlet, &Value::Null) => {}
+            () = changes.tell(&client, &wanted) => {}
             () = closing.cancelled() => {}
         }
     }
 }
 
+/// The client that is notified.
+struct Client<'a> {
+    shared: &'a ServiceShared,
+    outlet: &'a Outlet,
+    /// The `_meta` of its notifications.
+    meta: Option<Value>,
+}
+
+impl Client<'_> {
+    async fn notify(&self, method: &str, mut params: Value) -> Result<(), ClientGone> {
+        if let Some(meta) = &self.meta {
+            params["_meta"] = meta.clone();
+        }
+        let has_none = params.as_object().is_some_and(serde_json::Map::is_empty);
+        let params = if has_none { Value::Null } else { params };
+        self.outlet.send(protocol::notification(method, &params)).await
+    }
+}
+
 /// The changes of a box that are visible to a client.
-pub(super) struct Changes {
-    generation: u64,
-    seen: Arc<Listing>,
+struct Changes {
+    tools: (u64, Arc<Listing>),
+    prompts: (u64, Arc<PromptListing>),
+    resources: (u64, Arc<ResourceListing>),
+    updates: Receiver<Arc<str>>,
 }
 
 impl Changes {
-    pub(super) fn of(shared: &ServiceShared) -> Self {
-        Self { generation: shared.toolbox.generation(), seen: shared.listing() }
+    fn of(shared: &ServiceShared) -> Self {
+        let (prompts, resources) = (shared.toolbox.prompts(), shared.toolbox.resources());
+        Self {
+            tools: (shared.toolbox.generation(), shared.listing()),
+            prompts: (prompts.generation(), shared.prompt_listings.of(&prompts)),
+            resources: (resources.generation(), shared.resource_listings.of(&resources)),
+            updates: resources.updates(),
+        }
     }
 
-    /// Sends a notification for each change, until the client is gone. Several changes at once
-    /// count as one.
-    pub(super) async fn tell(mut self, shared: &ServiceShared, outlet: &Outlet, params: &Value) {
-        loop {
-            self.generation = shared.toolbox.changed_since(self.generation).await;
-            let listing = shared.listing();
-            let is_same = listing.is_same(&self.seen);
-            self.seen = listing;
-            if !is_same && outlet.send(protocol::notification(LIST_CHANGED, params)).await.is_err()
-            {
-                return;
+    /// Sends a notification for each change, until the client is gone. Several changes of a list at
+    /// once count as one.
+    async fn tell(self, client: &Client<'_>, wanted: &Wanted) {
+        let Self { tools, prompts, resources, updates } = self;
+        tokio::select! {
+            _ = tell_tools(tools, client), if wanted.tools => {}
+            _ = tell_prompts(prompts, client), if wanted.prompts => {}
+            _ = tell_resources(resources, client), if wanted.resources => {}
+            _ = tell_updates(updates, client, wanted) => {}
+        }
+    }
+}
+
+async fn tell_tools(
+    (mut generation, mut seen): (u64, Arc<Listing>),
+    client: &Client<'_>,
+) -> Result<(), ClientGone> {
+    loop {
+        generation = client.shared.toolbox.changed_since(generation).await;
+        let listing = client.shared.listing();
+        let is_same = listing.is_same(&seen);
+        seen = listing;
+        if !is_same {
+            client.notify("notifications/tools/list_changed", json!({})).await?;
+        }
+    }
+}
+
+async fn tell_prompts(
+    (mut generation, mut seen): (u64, Arc<PromptListing>),
+    client: &Client<'_>,
+) -> Result<(), ClientGone> {
+    let prompts = client.shared.toolbox.prompts();
+    loop {
+        generation = prompts.changed_since(generation).await;
+        let listing = client.shared.prompt_listings.of(&prompts);
+        let is_same = listing.is_same(&seen);
+        seen = listing;
+        if !is_same {
+            client.notify("notifications/prompts/list_changed", json!({})).await?;
+        }
+    }
+}
+
+async fn tell_resources(
+    (mut generation, mut seen): (u64, Arc<ResourceListing>),
+    client: &Client<'_>,
+) -> Result<(), ClientGone> {
+    let resources = client.shared.toolbox.resources();
+    loop {
+        generation = resources.changed_since(generation).await;
+        let listing = client.shared.resource_listings.of(&resources);
+        let is_same = listing.is_same(&seen);
+        seen = listing;
+        if !is_same {
+            client.notify("notifications/resources/list_changed", json!({})).await?;
+        }
+    }
+}
+
+async fn tell_updates(
+    mut updates: Receiver<Arc<str>>,
+    client: &Client<'_>,
+    wanted: &Wanted,
+) -> Result<(), ClientGone> {
+    loop {
+        match updates.recv().await {
+            Ok(uri) if wanted.updates.cover(&uri) => {
+                client.notify("notifications/resources/updated", json!({ "uri": &*uri })).await?;
             }
+            Ok(_) => {}
+            // Some changes are unknown: each of the resources may have changed.
+            Err(RecvError::Lagged(_)) => {
+                for uri in wanted.updates.all() {
+                    client.notify("notifications/resources/updated", json!({ "uri": uri })).await?;
+                }
+            }
+            Err(RecvError::Closed) => return std::future::pending().await,
         }
     }
 }

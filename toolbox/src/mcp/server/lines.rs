@@ -188,10 +188,12 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
     fn notification(&mut self, method: &str, params: Option<&RawValue>) {
         match (Notified::read(method, params), &self.lifecycle) {
             (Notified::Cancelled(id), _) => self.open.cancel(&id),
-            (Notified::Initialized, Lifecycle::Handshake(_)) if !self.hears_changes => {
+            (Notified::Initialized, Lifecycle::Handshake(handshake)) if !self.hears_changes => {
                 self.hears_changes = true;
                 let (outlet, closing) = (self.output.outlet.clone(), self.running.closing());
-                self.tasks.spawn(changes::tell_session(&self.shared, outlet, closing.clone()));
+                let (handshake, closing) = (Arc::clone(handshake), closing.clone());
+                let tell = changes::tell_session(&self.shared, handshake, outlet, closing);
+                self.tasks.spawn(tell);
             }
             _ => {}
         }

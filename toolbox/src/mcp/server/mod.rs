@@ -6,8 +6,10 @@ mod caller;
 mod changes;
 mod channel;
 mod client_requests;
+mod completion;
 mod error;
 mod exchange;
+mod gated;
 #[cfg(feature = "mcp-server-http")]
 mod http;
 mod info;
@@ -17,8 +19,11 @@ mod log_level;
 mod open_requests;
 mod outlet;
 mod pace;
+mod pages;
+mod prompts;
 mod protocol;
 mod requests;
+mod resources;
 mod result;
 mod rounds;
 #[cfg_attr(

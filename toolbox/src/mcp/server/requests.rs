@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
 use super::log_level::LogLevel;
+use super::pages::PageRequest;
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
-use super::{call, changes};
+use super::{call, changes, completion, prompts, resources};
 
 /// Answers a request, whose `_meta` is read already.
 pub(super) fn respond(
@@ -52,6 +53,14 @@ fn reply(
     match &*request.method {
         "tools/list" => list_tools(shared, request, &scope),
         "tools/call" => call::call(exchange, request, scope),
+        "prompts/list" => prompts::list(shared, request, &scope),
+        "prompts/get" => prompts::get(exchange, request, scope),
+        "resources/list" | "resources/templates/list" => resources::list(shared, request, &scope),
+        "resources/read" => resources::read(exchange, request, scope),
+        "resources/subscribe" | "resources/unsubscribe" if scope.is_legacy => {
+            resources::subscribe(shared, exchange.lifecycle, request, &scope)
+        }
+        "completion/complete" => completion::complete(exchange, request, scope),
         "subscriptions/listen" if scope.version.is_modern() => changes::listen(&exchange, request),
         "ping" if scope.is_legacy => now(&json!({})),
         "logging/setLevel" if scope.is_legacy => {
@@ -70,7 +79,7 @@ pub(super) fn initialize(
     let handshake = Handshake::read(request)?;
     let result = json!({
         "protocolVersion": handshake.version.as_str(),
-        "capabilities": capabilities(),
+        "capabilities": capabilities(shared),
         "serverInfo": shared.server_info(),
     });
     let result = with_instructions(result, shared);
@@ -78,29 +87,38 @@ pub(super) fn initialize(
     Ok((Lifecycle::Handshake(Arc::new(handshake)), answer))
 }
 
+/// The parameters of a list.
+#[derive(Deserialize)]
+pub(super) struct ListParams<'a> {
+    #[serde(borrow)]
+    pub(super) cursor: Option<Cow<'a, str>>,
+}
+
+/// Returns the members that follow the items of a list in a version.
+pub(super) fn list_members(shared: &ServiceShared, version: ProtocolVersion) -> String {
+    if !version.is_modern() {
+        return String::new();
+    }
+    let options = &shared.options;
+    let fresh = options.list_fresh_for.as_millis().min(u64::MAX.into());
+    let who = if options.private_list { "private" } else { "public" };
+    format!(r#","resultType":"complete","ttlMs":{fresh},"cacheScope":"{who}""#)
+}
+
 fn list_tools(
     shared: &ServiceShared,
     request: &RequestFrame<'_>,
     scope: &RequestScope,
 ) -> Result<Reply, ProtocolError> {
-    #[derive(Deserialize)]
-    struct ListParams<'a> {
-        #[serde(borrow)]
-        cursor: Option<Cow<'a, str>>,
-    }
     let ListParams { cursor } = request.params()?;
-    let options = &shared.options;
-    let more = if scope.version.is_modern() {
-        let fresh = options.list_fresh_for.as_millis().min(u64::MAX.into());
-        let who = if options.private_list { "private" } else { "public" };
-        format!(r#","resultType":"complete","ttlMs":{fresh},"cacheScope":"{who}""#)
-    } else {
-        String::new()
+    let page = PageRequest {
+        id: &request.id,
+        version: scope.version,
+        cursor: cursor.as_deref(),
+        size: shared.options.page_size,
+        more: &list_members(shared, scope.version),
     };
-    let listing = shared.listing();
-    let (version, cursor) = (scope.version, cursor.as_deref());
-    let page = listing.page(&request.id, version, cursor, options.page_size, &more)?;
-    Ok(Reply::Now(Answer::from(page)))
+    Ok(Reply::Now(Answer::from(shared.listing().page(&page)?)))
 }
 
 /// Sets the least level of log messages that a client with a handshake wants.
@@ -117,15 +135,26 @@ fn set_log_level(lifecycle: &Lifecycle, request: &RequestFrame<'_>) -> Result<()
     Ok(())
 }
 
-fn capabilities() -> Value {
-    json!({ "logging": {}, "tools": { "listChanged": true } })
+/// Returns the capabilities: prompts and resources once the box has any.
+fn capabilities(shared: &ServiceShared) -> Value {
+    let mut all = json!({ "logging": {}, "tools": { "listChanged": true } });
+    if shared.toolbox.own_prompts().is_some() {
+        all["prompts"] = json!({ "listChanged": true });
+    }
+    if shared.toolbox.own_resources().is_some() {
+        all["resources"] = json!({ "subscribe": true, "listChanged": true });
+    }
+    if completion::is_supported(shared) {
+        all["completions"] = json!({});
+    }
+    all
 }
 
 fn discover_result(shared: &ServiceShared) -> Value {
     let result = json!({
         "resultType": "complete",
         "supportedVersions": ProtocolVersion::ALL.map(ProtocolVersion::as_str),
-        "capabilities": capabilities(),
+        "capabilities": capabilities(shared),
         "ttlMs": 0,
         "cacheScope": "private",
         "_meta": { SERVER_INFO: shared.server_info() },

@@ -39,7 +39,7 @@ pub(super) struct CallAnswer<'a> {
 }
 
 /// A part of the content.
-enum Block<'a> {
+pub(super) enum Block<'a> {
     Part(&'a Content),
     Text(Cow<'a, str>),
     /// A part in another form than its own.
@@ -181,7 +181,7 @@ fn blocks(result: &ToolResult, version: ProtocolVersion) -> Vec<Block<'_>> {
     let mut blocks: Vec<_> = if result.content().iter().all(says_nothing) {
         vec![Block::Text(result.text())]
     } else {
-        result.content().iter().map(|part| block(part, version)).collect()
+        result.content().iter().map(|own| part(own, version)).collect()
     };
     if result.is_silent() {
         for block in &mut blocks {
@@ -193,7 +193,8 @@ fn blocks(result: &ToolResult, version: ProtocolVersion) -> Vec<Block<'_>> {
     blocks
 }
 
-fn block(part: &Content, version: ProtocolVersion) -> Block<'_> {
+/// Returns a part in the form of a version.
+pub(super) fn part(part: &Content, version: ProtocolVersion) -> Block<'_> {
     match part {
         // Older clients may refuse a whole result for one part of an unknown kind.
         Content::Audio(media) if !version.has_audio() => {

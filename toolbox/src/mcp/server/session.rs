@@ -11,6 +11,7 @@ use super::log_level::LogLevel;
 use super::protocol::{
     ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta, params_text,
 };
+use super::resources::SubscribedUris;
 use crate::sync::Mutex;
 
 /// The lifecycle of a connection or a session, which its first request decides.
@@ -30,6 +31,8 @@ pub(super) struct Handshake {
     pub(super) client: Arc<ClientClaims>,
     /// The least level of log messages that the client wants.
     pub(super) log_level: Mutex<LogLevel>,
+    /// The resources of whose changes the client wants to hear.
+    pub(super) subscribed: SubscribedUris,
 }
 
 /// The parameters of `initialize`.
@@ -54,7 +57,12 @@ impl Handshake {
         let version = ProtocolVersion::negotiated(&protocol_version);
         let client = ClientClaims::read(&client_info, capabilities, version);
         let client = Arc::new(client.ok_or_else(invalid)?);
-        Ok(Self { version, client, log_level: Mutex::new(LogLevel::Info) })
+        Ok(Self {
+            version,
+            client,
+            log_level: Mutex::new(LogLevel::Info),
+            subscribed: SubscribedUris::default(),
+        })
     }
 }
 

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::info::ServerInfo;
 use super::list::{Listing, Listings};
+use super::prompts::PromptListings;
+use super::resources::ResourceListings;
 use super::rounds::WaitingCalls;
 use super::running::ServiceActivity;
 use crate::collection::ToolBox;
@@ -22,14 +24,22 @@ pub(super) struct ServiceShared {
     pub(super) toolbox: ToolBox,
     pub(super) options: ServiceOptions,
     pub(super) listings: Listings,
+    pub(super) prompt_listings: PromptListings,
+    pub(super) resource_listings: ResourceListings,
     /// The calls that wait for answers of their clients.
     pub(super) waiting: WaitingCalls,
 }
 
 impl ServiceShared {
     pub(super) fn new(toolbox: ToolBox, options: ServiceOptions) -> Arc<Self> {
-        let (listings, waiting) = (Listings::default(), WaitingCalls::default());
-        Arc::new(Self { toolbox, options, listings, waiting })
+        Arc::new(Self {
+            toolbox,
+            options,
+            listings: Listings::default(),
+            prompt_listings: PromptListings::default(),
+            resource_listings: ResourceListings::default(),
+            waiting: WaitingCalls::default(),
+        })
     }
 
     /// Returns the name and version of the server, in the form of the protocol.

@@ -206,7 +206,11 @@ pub(super) fn check(
 
 /// Returns the key of the parameter that `Mcp-Name` repeats.
 fn name_key(method: &str) -> Option<&'static str> {
-    (method == "tools/call").then_some("name")
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    }
 }
 
 /// Checks that the header of an argument has its value, and is missing where that is.

@@ -106,7 +106,8 @@ pub(super) fn answered(answer: Answer) -> Response {
             | ErrorCode::MissingCapability
             | ErrorCode::UnsupportedVersion,
         ) => StatusCode::BAD_REQUEST,
-        Some(ErrorCode::InvalidParams | ErrorCode::InternalError) | None => StatusCode::OK,
+        Some(ErrorCode::InvalidParams | ErrorCode::InternalError | ErrorCode::ResourceNotFound)
+        | None => StatusCode::OK,
     };
     json_response(status, answer.message)
 }

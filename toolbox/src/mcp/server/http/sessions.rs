@@ -182,11 +182,13 @@ impl HttpSession {
         shared: &Arc<ServiceShared>,
         running: &ServiceActivity,
     ) {
+        let Lifecycle::Handshake(handshake) = self.lifecycle() else { return };
         if self.hears_changes.swap(true, Ordering::Relaxed) {
             return;
         }
         let outlet = Outlet::Log(Arc::clone(&self.common));
-        let notify = changes::tell_session(shared, outlet, running.closing().clone());
+        let closing = running.closing().clone();
+        let notify = changes::tell_session(shared, handshake, outlet, closing);
         let (session, running) = (Arc::clone(self), running.clone());
         tokio::spawn(async move {
             let _connection = running.connection();

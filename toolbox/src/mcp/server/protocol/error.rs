@@ -26,6 +26,8 @@ pub(in crate::mcp::server) enum ErrorCode {
     /// The `_meta` of a stateless request or a handshake lacks a required field.
     MissingParams,
     InternalError,
+    /// There is no such resource: the number of clients with a handshake.
+    ResourceNotFound,
     /// A header of HTTP contradicts the body.
     #[cfg(feature = "mcp-server-http")]
     HeaderMismatch,
@@ -41,6 +43,7 @@ impl ErrorCode {
             Self::MethodNotFound => -32601,
             Self::InvalidParams | Self::MissingParams => -32602,
             Self::InternalError => -32603,
+            Self::ResourceNotFound => -32002,
             #[cfg(feature = "mcp-server-http")]
             Self::HeaderMismatch => -32020,
             Self::MissingCapability => -32021,
