@@ -113,7 +113,9 @@ impl Resources {
     /// If it names none, like `""` or `*`.
     #[track_caller]
     pub fn blacklist(&self, uri: &str) {
-        self.calls.blacklist(uri);
+        if let Err(error) = self.try_blacklist(uri) {
+            panic!("{error}");
+        }
     }
 
     /// Forbids a resource, like [`Resources::blacklist`].
@@ -122,7 +124,9 @@ impl Resources {
     ///
     /// [`InvalidRuleError`] if it names none, like `""` or `*`.
     pub fn try_blacklist(&self, uri: &str) -> Result<(), InvalidRuleError> {
-        self.calls.try_blacklist(uri)
+        InvalidRuleError::check_uri(uri)?;
+        self.calls.change(|next| next.change_rules(|rules| rules.blacklist(uri)));
+        Ok(())
     }
 
     /// Notifies clients that subscribed to a URI, or to one above it, that its contents changed.

@@ -92,9 +92,12 @@ impl Rules {
     }
 }
 
-/// The error of a rule that names no tool, or every tool.
+/// The error of a rule that names nothing, or everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidRuleError(String);
+pub struct InvalidRuleError {
+    pattern: String,
+    advice: &'static str,
+}
 
 impl InvalidRuleError {
     pub(crate) fn check(pattern: &str) -> Result<(), Self> {
@@ -102,17 +105,24 @@ impl InvalidRuleError {
         if pattern.chars().all(name) && pattern.chars().any(|c| c != '*') {
             return Ok(());
         }
-        Err(Self(pattern.to_owned()))
+        let advice = "names no tool; write a tool's name, or a part of one with `*`: `fs_*`";
+        Err(Self { pattern: pattern.to_owned(), advice })
+    }
+
+    /// Checks a rule for resources.
+    pub(crate) fn check_uri(pattern: &str) -> Result<(), Self> {
+        let is_part = |c: char| !c.is_control() && !c.is_whitespace();
+        if pattern.chars().all(is_part) && pattern.chars().any(|c| c != '*') {
+            return Ok(());
+        }
+        let advice = "names no resource; write a URI, or a part of one with `*`: `notes://*`";
+        Err(Self { pattern: pattern.to_owned(), advice })
     }
 }
 
 impl fmt::Display for InvalidRuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the rule {:?} names no tool; write a tool's name, or a part of one with `*`: `fs_*`",
-            self.0
-        )
+        write!(f, "the rule {:?} {}", self.pattern, self.advice)
     }
 }
 
@@ -149,5 +159,9 @@ mod tests {
             assert!(InvalidRuleError::check(pattern).is_err(), "{pattern:?}");
         }
         assert!(InvalidRuleError::check("fs_*").is_ok());
+        for pattern in ["", "*", " ", "notes://a b", "notes://\n"] {
+            assert!(InvalidRuleError::check_uri(pattern).is_err(), "{pattern:?}");
+        }
+        assert!(InvalidRuleError::check_uri("notes://é/*").is_ok());
     }
 }

@@ -141,7 +141,7 @@ pub(super) fn whole(
     }
     if result.omitted_bytes() > 0 {
         let name = quote(name, QUOTED);
-        let text = format!("{noun} {name} is larger than the {limit} bytes that the box allows");
+        let text = format!("{noun} `{name}` is larger than the {limit} bytes that the box allows");
         return Err(ToolError::of_kind(FailureKind::ResultTooLarge, text));
     }
     Ok(result)
@@ -151,8 +151,8 @@ pub(super) fn whole(
 fn named(error: ToolError, noun: &str, name: &str) -> ToolError {
     let shown = quote(name, QUOTED);
     let text = match error.kind() {
-        FailureKind::Blacklisted => format!("{noun} {shown} is blacklisted"),
-        FailureKind::ResultTooLarge => format!("{noun} {shown} is larger than the box allows"),
+        FailureKind::Blacklisted => format!("{noun} `{shown}` is blacklisted"),
+        FailureKind::ResultTooLarge => format!("{noun} `{shown}` is larger than the box allows"),
         FailureKind::TimedOut | FailureKind::Cancelled | FailureKind::Panicked => {
             error.to_string().replacen("tool ", &format!("{noun} "), 1)
         }
@@ -162,12 +162,12 @@ fn named(error: ToolError, noun: &str, name: &str) -> ToolError {
 }
 
 pub(super) fn unknown(noun: &str, name: &str) -> ToolError {
-    let text = format!("there is no {noun} {}", quote(name, QUOTED));
+    let text = format!("there is no {noun} `{}`", quote(name, QUOTED));
     ToolError::of_kind(FailureKind::NotFound, text)
 }
 
 pub(super) fn unknown_argument(noun: &str, name: &str, argument: &str) -> ToolError {
     let (name, argument) = (quote(name, QUOTED), quote(argument, QUOTED));
-    let text = format!("{noun} {name} has no argument {argument}");
+    let text = format!("{noun} `{name}` has no argument `{argument}`");
     ToolError::of_kind(FailureKind::InvalidArguments, text)
 }

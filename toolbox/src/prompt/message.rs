@@ -44,6 +44,14 @@ impl PromptMessage {
 }
 
 /// A prompt with its arguments filled in.
+///
+/// ```
+/// use toolbox::prompt::{PromptMessage, RenderedPrompt};
+///
+/// let rendered = RenderedPrompt::new(["Name a prime number.", "A large one."]);
+/// assert_eq!(rendered.messages[1], PromptMessage::user("A large one."));
+/// assert_eq!(rendered.text(), "Name a prime number.\nA large one.");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RenderedPrompt {
@@ -55,6 +63,11 @@ pub struct RenderedPrompt {
 }
 
 impl RenderedPrompt {
+    /// Returns a prompt of these messages, without a description.
+    pub fn new(messages: impl IntoPromptMessages) -> Self {
+        Self { description: None, messages: messages.into_messages() }
+    }
+
     /// Returns the text of all messages, one a line; parts without text are left out.
     #[must_use]
     pub fn text(&self) -> String {

@@ -198,7 +198,7 @@ fn read_error(error: &ToolError, version: ProtocolVersion, uri: &str) -> Protoco
 fn not_found(version: ProtocolVersion, uri: &str) -> ProtocolError {
     let code =
         if version.is_modern() { ErrorCode::InvalidParams } else { ErrorCode::ResourceNotFound };
-    let message = format!("there is no resource {}", quote(uri, QUOTED));
+    let message = format!("there is no resource `{}`", quote(uri, QUOTED));
     ProtocolError::new(code, message).with_data(json!({ "uri": uri }))
 }
 

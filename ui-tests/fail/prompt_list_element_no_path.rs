@@ -1,0 +1,5 @@
+fn all() -> Vec<toolbox::prompt::Prompt> {
+    toolbox::prompts!["review"]
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbox::prompt;
+
+/// Asks for a review.
+#[prompt]
+struct Review;
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbox::prompt;
+
+/// Asks for nothing.
+#[prompt]
+fn nothing() {}
+
+fn main() {}

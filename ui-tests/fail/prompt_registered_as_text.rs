@@ -1,0 +1,5 @@
+fn all(toolbox: &toolbox::ToolBox) {
+    toolbox.prompts().register("review");
+}
+
+fn main() {}

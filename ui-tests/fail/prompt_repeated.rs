@@ -1,0 +1,10 @@
+use toolbox::prompt;
+
+/// Asks for a review.
+#[prompt]
+#[prompt]
+fn review(code: &str) -> String {
+    code.to_owned()
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use toolbox::prompt;
+
+#[prompt]
+fn review(code: &str) -> String {
+    code.to_owned()
+}
+
+fn main() {}

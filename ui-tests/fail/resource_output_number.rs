@@ -1,0 +1,9 @@
+use toolbox::resource;
+
+/// The number of notes.
+#[resource("notes://count")]
+fn count() -> usize {
+    1
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use toolbox::resource;
+
+struct Manual;
+
+/// The manual.
+#[resource("docs://manual")]
+fn manual() -> Manual {
+    Manual
+}
+
+fn main() {}

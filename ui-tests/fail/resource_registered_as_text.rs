@@ -1,0 +1,5 @@
+fn all(toolbox: &toolbox::ToolBox) {
+    toolbox.resources().register("docs://manual");
+}
+
+fn main() {}

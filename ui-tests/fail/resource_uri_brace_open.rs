@@ -1,0 +1,9 @@
+use toolbox::resource;
+
+/// A note.
+#[resource("notes://{id")]
+fn note(id: u32) -> String {
+    id.to_string()
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use toolbox::resource;
+
+/// The manual.
+#[resource("/manual")]
+fn manual() -> &'static str {
+    "read me"
+}
+
+fn main() {}

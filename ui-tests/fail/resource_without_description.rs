@@ -1,0 +1,8 @@
+use toolbox::resource;
+
+#[resource("docs://manual")]
+fn manual() -> &'static str {
+    "read me"
+}
+
+fn main() {}
