@@ -1,10 +1,10 @@
-//! What a function becomes: a tool, a prompt or a resource.
+//! Kinds of values that functions become: tools, prompts, resources.
 
 use proc_macro2::{Ident, Span};
 
 use crate::args::{self, OptionSpec};
 
-/// What a function becomes.
+/// The kind of value that a function becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tool,

@@ -83,7 +83,7 @@ fn function_tokens(
     };
     let mut errors = diag::Diagnostics::default();
     let (uri, options) = match kind {
-        Kind::Resource => uri::ResourceUri::split_off(options, &mut errors),
+        Kind::Resource => uri::ResourceUri::split_off(options, &function, &mut errors),
         Kind::Tool | Kind::Prompt => (None, options),
     };
     let options = args::parse(options, kind.options(), kind.attribute_with_options(), &mut errors);

@@ -5,6 +5,7 @@ use syn::LitStr;
 
 use crate::args;
 use crate::diag::{Diagnostics, list, nearest};
+use crate::item::Function;
 use crate::literal::{self, Spelled};
 use crate::model::{ArgumentModel, ToolModel, type_text};
 
@@ -24,6 +25,7 @@ impl ResourceUri {
     /// Reads the URI, the first of the options, and returns it with the rest of them.
     pub(crate) fn split_off(
         options: TokenStream,
+        function: &Function,
         errors: &mut Diagnostics,
     ) -> (Option<Self>, TokenStream) {
         let mut parts = args::split(options.clone()).into_iter();
@@ -33,7 +35,7 @@ impl ResourceUri {
         let Some(text) = text else {
             let error = match &first {
                 Some(first) => errors.error(first, "the resource has no URI"),
-                None => errors.error_at(proc_macro2::Span::call_site(), "the resource has no URI"),
+                None => errors.error(&function.ident, "the resource has no URI"),
             };
             error
                 .help("write it first, as a string: `#[resource(\"notes://{id}\")]`")
@@ -73,7 +75,12 @@ impl ResourceUri {
                 None => self.without_argument(name, model, errors),
             }
         }
-        for argument in &model.arguments {
+        let is_known = |variable: &Variable| {
+            model.arguments.iter().any(|argument| argument.name == variable.name)
+        };
+        // An argument without a variable is most likely the one of a variable that is misspelt.
+        let arguments = self.variables.iter().all(is_known).then_some(&model.arguments);
+        for argument in arguments.into_iter().flatten() {
             let is_variable = self.variables.iter().any(|own| own.name == argument.name);
             // Values of other types may come from the program.
             let from_caller = literal::spelled(&argument.ty) != Spelled::Other;

@@ -49,7 +49,8 @@ pub fn make_resource(
     message = "`{Self}` is no message of a prompt",
     label = "a prompt cannot return this",
     note = "return `String`, `Content`, `PromptMessage`, a `Vec` of these, or a `Result` of one",
-    note = "implement `toolbox::prompt::IntoPromptMessages` for a type of your own"
+    note = "implement `toolbox::prompt::IntoPromptMessages` for a type of your own",
+    note = "an `async fn` is awaited; a future that a function returns is not"
 )]
 pub trait PromptOutput {
     #[doc(hidden)]
@@ -68,7 +69,8 @@ impl<T: IntoPromptMessages> PromptOutput for T {
     message = "`{Self}` is not the content of a resource",
     label = "a resource cannot return this",
     note = "return text (`String`), bytes (`Vec<u8>`), `serde_json::Value`, `ResourceContents`, a `Vec` of these contents, or an `Option` or `Result` of one",
-    note = "for a type of your own, return `serde_json::to_value(value)`, or implement `toolbox::resource::IntoResourceContents`"
+    note = "for a type of your own, return `serde_json::to_value(value)`, or implement `toolbox::resource::IntoResourceContents`",
+    note = "an `async fn` is awaited; a future that a function returns is not"
 )]
 pub trait ResourceOutput {
     #[doc(hidden)]

@@ -7,15 +7,16 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use super::{RegisterError, ToolBox};
+use super::error::RegisterError;
+use super::settings::BoxSettings;
+use super::toolbox::ToolBox;
 use crate::call::ToolResult;
-use crate::collection::BoxSettings;
 use crate::context::keeper::ResultKeeper;
 use crate::context::question::SharedAsker;
 use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Asker, Requirement, StateMap};
-use crate::prompt::IntoPrompts;
-use crate::resource::IntoResources;
+use crate::prompt::{self, IntoPrompts};
+use crate::resource::{self, IntoResources};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
@@ -65,13 +66,13 @@ impl ToolBoxBuilder {
 
     /// Adds prompts; see [`ToolBox::prompts`].
     pub fn prompts(mut self, prompts: impl IntoPrompts) -> Self {
-        self.prompts.extend(super::prompts::tools_of(prompts));
+        self.prompts.extend(prompt::tools_of(prompts));
         self
     }
 
     /// Adds resources; see [`ToolBox::resources`].
     pub fn resources(mut self, resources: impl IntoResources) -> Self {
-        self.resources.extend(super::resources::tools_of(resources));
+        self.resources.extend(resource::tools_of(resources));
         self
     }
 
@@ -327,11 +328,11 @@ impl ToolBoxBuilder {
         let toolbox = ToolBox::from_shared(self.settings, state);
         toolbox.try_register(self.tools).map_err(BuildToolBoxError::Tools)?;
         if !self.prompts.is_empty() {
-            let calls = toolbox.prompts().calls;
+            let calls = toolbox.prompt_calls();
             calls.try_register(self.prompts).map_err(BuildToolBoxError::Tools)?;
         }
         if !self.resources.is_empty() {
-            let calls = toolbox.resources().calls;
+            let calls = toolbox.resource_calls();
             calls.try_register(self.resources).map_err(BuildToolBoxError::Tools)?;
         }
         for rule in &self.blacklist {

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use super::ToolBox;
+use super::toolbox::ToolBox;
 use crate::context::InvalidRuleError;
-use crate::prompt::{IntoPrompts, Prompt};
-use crate::tool::Tool;
+use crate::prompt::{self, IntoPrompts, Prompt};
 
 /// The prompts of a [`ToolBox`], by name; a cheap handle.
 ///
@@ -35,10 +34,24 @@ pub struct Prompts {
     pub(crate) calls: ToolBox,
 }
 
+impl ToolBox {
+    /// Returns the prompts of the box.
+    #[must_use]
+    pub fn prompts(&self) -> Prompts {
+        Prompts { calls: self.prompt_calls().clone() }
+    }
+
+    /// Returns the prompts, if the box ever had one.
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn own_prompts(&self) -> Option<Prompts> {
+        self.used_prompt_calls().map(|calls| Prompts { calls: calls.clone() })
+    }
+}
+
 impl Prompts {
     /// Adds prompts; one whose name is taken replaces the other, at its position.
     pub fn register(&self, prompts: impl IntoPrompts) {
-        self.calls.register(tools_of(prompts));
+        self.calls.register(prompt::tools_of(prompts));
     }
 
     /// Removes a prompt, and returns it if it was there.
@@ -107,10 +120,6 @@ impl Prompts {
     pub async fn changed_since(&self, seen: u64) -> u64 {
         self.calls.changed_since(seen).await
     }
-}
-
-pub(super) fn tools_of(prompts: impl IntoPrompts) -> Vec<Tool> {
-    prompts.into_prompts().into_iter().map(|prompt| prompt.tool).collect()
 }
 
 impl fmt::Debug for Prompts {

@@ -6,13 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
-use super::ToolBox;
+use super::toolbox::ToolBox;
 use crate::context::InvalidRuleError;
-use crate::resource::{IntoResources, Resource};
-use crate::tool::Tool;
-
-/// The maximum number of changes that a slow receiver may lag behind.
-const WAITING_UPDATES: usize = 1024;
+use crate::resource::{self, IntoResources, Resource};
 
 /// The resources of a [`ToolBox`], by their URIs; a cheap handle.
 ///
@@ -42,17 +38,28 @@ const WAITING_UPDATES: usize = 1024;
 pub struct Resources {
     /// The functions that read resources, as tools whose names are URIs.
     pub(crate) calls: ToolBox,
-    pub(super) updates: broadcast::Sender<Arc<str>>,
+    updates: broadcast::Sender<Arc<str>>,
+}
+
+impl ToolBox {
+    /// Returns the resources of the box.
+    #[must_use]
+    pub fn resources(&self) -> Resources {
+        Resources { calls: self.resource_calls().clone(), updates: self.updates().clone() }
+    }
+
+    /// Returns the resources, if the box ever had one.
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn own_resources(&self) -> Option<Resources> {
+        self.used_resource_calls()?;
+        Some(self.resources())
+    }
 }
 
 impl Resources {
-    pub(super) fn new(calls: ToolBox) -> Self {
-        Self { calls, updates: broadcast::Sender::new(WAITING_UPDATES) }
-    }
-
     /// Adds resources; one whose URI is taken replaces the other, at its position.
     pub fn register(&self, resources: impl IntoResources) {
-        self.calls.register(tools_of(resources));
+        self.calls.register(resource::tools_of(resources));
     }
 
     /// Removes the resource of a URI or of the text of a template, and returns it if it was there.
@@ -150,10 +157,6 @@ impl Resources {
     pub async fn changed_since(&self, seen: u64) -> u64 {
         self.calls.changed_since(seen).await
     }
-}
-
-pub(super) fn tools_of(resources: impl IntoResources) -> Vec<Tool> {
-    resources.into_resources().into_iter().map(|resource| resource.tool).collect()
 }
 
 impl fmt::Debug for Resources {

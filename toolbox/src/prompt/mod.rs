@@ -38,4 +38,5 @@ mod prompt;
 
 pub(crate) use message::result_of;
 pub use message::{IntoPromptMessages, PromptMessage, RenderedPrompt};
+pub(crate) use prompt::tools_of;
 pub use prompt::{IntoPrompts, Prompt, PromptArgument};

@@ -359,3 +359,8 @@ impl<const N: usize> IntoPrompts for [Prompt; N] {
         self.into()
     }
 }
+
+/// Returns the tools that prompts are.
+pub(crate) fn tools_of(prompts: impl IntoPrompts) -> Vec<Tool> {
+    prompts.into_prompts().into_iter().map(|prompt| prompt.tool).collect()
+}

@@ -42,6 +42,7 @@ mod template;
 
 pub use contents::IntoResourceContents;
 pub(crate) use contents::{contents_of, result_of};
+pub(crate) use resource::tools_of;
 pub use resource::{IntoResources, Resource};
 pub(crate) use template::percent_decoded;
 pub use template::{InvalidUriError, UriTemplate};

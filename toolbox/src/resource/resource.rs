@@ -375,3 +375,8 @@ impl<const N: usize> IntoResources for [Resource; N] {
         self.into()
     }
 }
+
+/// Returns the tools that resources are.
+pub(crate) fn tools_of(resources: impl IntoResources) -> Vec<Tool> {
+    resources.into_resources().into_iter().map(|resource| resource.tool).collect()
+}

@@ -143,6 +143,18 @@ pub trait Completer<M>: Send + Sync + 'static {
 }
 
 /// Values that a completer may return.
+///
+/// ```
+/// use toolbox::ToolError;
+/// use toolbox::tool::{CompletionRequest, IntoSuggestions};
+///
+/// fn cities(request: &CompletionRequest) -> Result<Vec<&'static str>, ToolError> {
+///     if request.value.is_empty() { Err("type a letter first".into()) } else { Ok(vec!["Paris"]) }
+/// }
+///
+/// let request = CompletionRequest::default();
+/// assert!(cities(&request).into_suggestions().is_err());
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no list of texts",
     label = "a completer cannot return this",

@@ -10,13 +10,15 @@ use tokio::sync::broadcast::error::RecvError;
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
 use super::list::Listing;
+use super::offers::OfferListing;
 use super::outlet::{ClientGone, Outlet};
-use super::prompts::PromptListing;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame};
-use super::resources::{ResourceListing, covers};
 use super::session::Handshake;
 use super::shared::{SERVER_INFO, ServiceShared};
+use super::subscribed::covers;
 use crate::context::CancellationToken;
+use crate::prompt::Prompt;
+use crate::resource::Resource;
 
 /// The key in `_meta` for the id of the request that opened a subscription.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -191,11 +193,19 @@ impl Client<'_> {
     }
 }
 
+/// The resources, and the templates.
+type ResourceLists = [Arc<OfferListing<Resource>>; 2];
+
+fn resource_lists(shared: &ServiceShared) -> ResourceLists {
+    let resources = shared.toolbox.resources();
+    [shared.offers.resources(&resources), shared.offers.templates(&resources)]
+}
+
 /// The changes of a box that are visible to a client.
 struct Changes {
     tools: (u64, Arc<Listing>),
-    prompts: (u64, Arc<PromptListing>),
-    resources: (u64, Arc<ResourceListing>),
+    prompts: (u64, Arc<OfferListing<Prompt>>),
+    resources: (u64, ResourceLists),
     updates: Receiver<Arc<str>>,
 }
 
@@ -204,8 +214,8 @@ impl Changes {
         let (prompts, resources) = (shared.toolbox.prompts(), shared.toolbox.resources());
         Self {
             tools: (shared.toolbox.generation(), shared.listing()),
-            prompts: (prompts.generation(), shared.prompt_listings.of(&prompts)),
-            resources: (resources.generation(), shared.resource_listings.of(&resources)),
+            prompts: (prompts.generation(), shared.offers.prompts(&prompts)),
+            resources: (resources.generation(), resource_lists(shared)),
             updates: resources.updates(),
         }
     }
@@ -239,13 +249,13 @@ async fn tell_tools(
 }
 
 async fn tell_prompts(
-    (mut generation, mut seen): (u64, Arc<PromptListing>),
+    (mut generation, mut seen): (u64, Arc<OfferListing<Prompt>>),
     client: &Client<'_>,
 ) -> Result<(), ClientGone> {
     let prompts = client.shared.toolbox.prompts();
     loop {
         generation = prompts.changed_since(generation).await;
-        let listing = client.shared.prompt_listings.of(&prompts);
+        let listing = client.shared.offers.prompts(&prompts);
         let is_same = listing.is_same(&seen);
         seen = listing;
         if !is_same {
@@ -255,15 +265,15 @@ async fn tell_prompts(
 }
 
 async fn tell_resources(
-    (mut generation, mut seen): (u64, Arc<ResourceListing>),
+    (mut generation, mut seen): (u64, ResourceLists),
     client: &Client<'_>,
 ) -> Result<(), ClientGone> {
     let resources = client.shared.toolbox.resources();
     loop {
         generation = resources.changed_since(generation).await;
-        let listing = client.shared.resource_listings.of(&resources);
-        let is_same = listing.is_same(&seen);
-        seen = listing;
+        let lists = resource_lists(client.shared);
+        let is_same = lists.iter().zip(&seen).all(|(new, old)| new.is_same(old));
+        seen = lists;
         if !is_same {
             client.notify("notifications/resources/list_changed", json!({})).await?;
         }

@@ -16,6 +16,7 @@ mod info;
 mod lines;
 mod list;
 mod log_level;
+mod offers;
 mod open_requests;
 mod outlet;
 mod pace;
@@ -35,6 +36,7 @@ mod service;
 mod session;
 mod shared;
 mod stdio;
+mod subscribed;
 
 pub use caller::{Caller, CallerError, MissingCapability};
 pub use error::ServeError;

@@ -1,7 +1,10 @@
 //! Lists in pages, written once for each form that versions know.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use serde::Deserialize;
 
 use super::protocol::{ProtocolError, ProtocolVersion, RequestId, list_response};
 
@@ -12,6 +15,13 @@ pub(super) struct Pages {
     /// The items as JSON, in each form that versions know; written when a client of such a version
     /// asks first.
     texts: [OnceLock<Vec<String>>; 4],
+}
+
+/// The parameters of a list.
+#[derive(Deserialize)]
+pub(super) struct ListParams<'a> {
+    #[serde(borrow)]
+    pub(super) cursor: Option<Cow<'a, str>>,
 }
 
 /// A page that a client asks for.

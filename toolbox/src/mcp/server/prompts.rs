@@ -1,7 +1,6 @@
 //! `prompts/list` and `prompts/get`.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,11 +10,10 @@ use super::answer::{Answer, Reply};
 use super::caller::MissingCapability;
 use super::exchange::Exchange;
 use super::gated::{GivenInputs, Subject, admit};
-use super::pages::{PageRequest, Pages, in_version};
+use super::pages::{ListParams, PageRequest};
 use super::protocol::{
     self, ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, string,
 };
-use super::requests::{ListParams, list_members};
 use super::result::part;
 use super::rounds::CallEnd;
 use super::session::RequestScope;
@@ -23,56 +21,12 @@ use super::shared::ServiceShared;
 use crate::call::{FailureKind, Role, ToolError};
 use crate::collection::Prompts;
 use crate::context::ToolContext;
-use crate::prompt::{Prompt, RenderedPrompt};
-use crate::sync::Mutex;
-
-/// The prompts of one generation.
-pub(super) struct PromptListing {
-    generation: u64,
-    prompts: Vec<Prompt>,
-    pages: Pages,
-}
-
-/// The cached listing of the prompts of a box.
-#[derive(Default)]
-pub(super) struct PromptListings(Mutex<Option<Arc<PromptListing>>>);
-
-impl PromptListings {
-    pub(super) fn of(&self, prompts: &Prompts) -> Arc<PromptListing> {
-        let mut known = self.0.lock();
-        let generation = prompts.generation();
-        match &*known {
-            Some(listing) if listing.generation == generation => Arc::clone(listing),
-            _ => {
-                let prompts = prompts.list();
-                let keys = prompts.iter().map(|prompt| prompt.name().to_owned()).collect();
-                let pages = Pages::new(keys);
-                let listing = Arc::new(PromptListing { generation, prompts, pages });
-                *known = Some(Arc::clone(&listing));
-                listing
-            }
-        }
-    }
-}
-
-impl PromptListing {
-    fn written(&self, version: ProtocolVersion) -> Vec<String> {
-        let definitions = self.prompts.iter().map(|prompt| serde_json::to_value(prompt));
-        definitions.flatten().map(|definition| in_version(definition, version)).collect()
-    }
-
-    /// Returns whether clients see the same in another listing.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        let newest = ProtocolVersion::V2026_07_28;
-        self.pages.texts(newest, || self.written(newest))
-            == other.pages.texts(newest, || other.written(newest))
-    }
-}
+use crate::prompt::RenderedPrompt;
 
 /// Returns the prompts of a service that ever had one.
 pub(super) fn prompts(shared: &ServiceShared, method: &str) -> Result<Prompts, ProtocolError> {
     let prompts = shared.toolbox.own_prompts();
-    prompts.cloned().ok_or_else(|| ProtocolError::method_not_found(method))
+    prompts.ok_or_else(|| ProtocolError::method_not_found(method))
 }
 
 pub(super) fn list(
@@ -82,15 +36,15 @@ pub(super) fn list(
 ) -> Result<Reply, ProtocolError> {
     let prompts = prompts(shared, &request.method)?;
     let ListParams { cursor } = request.params()?;
-    let listing = shared.prompt_listings.of(&prompts);
+    let listing = shared.offers.prompts(&prompts);
     let page = PageRequest {
         id: &request.id,
         version: scope.version,
         cursor: cursor.as_deref(),
         size: shared.options.page_size,
-        more: &list_members(shared, scope.version),
+        more: &shared.list_members(scope.version),
     };
-    let page = listing.pages.page(&page, "prompts", || listing.written(scope.version))?;
+    let page = listing.page(&page, "prompts")?;
     Ok(Reply::Now(Answer::from(page)))
 }
 

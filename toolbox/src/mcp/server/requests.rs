@@ -1,6 +1,5 @@
 //! Requests and their answers: one function for each method.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
 use super::log_level::LogLevel;
-use super::pages::PageRequest;
+use super::pages::{ListParams, PageRequest};
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
@@ -87,24 +86,6 @@ pub(super) fn initialize(
     Ok((Lifecycle::Handshake(Arc::new(handshake)), answer))
 }
 
-/// The parameters of a list.
-#[derive(Deserialize)]
-pub(super) struct ListParams<'a> {
-    #[serde(borrow)]
-    pub(super) cursor: Option<Cow<'a, str>>,
-}
-
-/// Returns the members that follow the items of a list in a version.
-pub(super) fn list_members(shared: &ServiceShared, version: ProtocolVersion) -> String {
-    if !version.is_modern() {
-        return String::new();
-    }
-    let options = &shared.options;
-    let fresh = options.list_fresh_for.as_millis().min(u64::MAX.into());
-    let who = if options.private_list { "private" } else { "public" };
-    format!(r#","resultType":"complete","ttlMs":{fresh},"cacheScope":"{who}""#)
-}
-
 fn list_tools(
     shared: &ServiceShared,
     request: &RequestFrame<'_>,
@@ -116,7 +97,7 @@ fn list_tools(
         version: scope.version,
         cursor: cursor.as_deref(),
         size: shared.options.page_size,
-        more: &list_members(shared, scope.version),
+        more: &shared.list_members(scope.version),
     };
     Ok(Reply::Now(Answer::from(shared.listing().page(&page)?)))
 }

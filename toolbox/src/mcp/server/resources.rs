@@ -1,8 +1,6 @@
 //! The methods of resources: lists, reading, and the subscriptions of clients with a handshake.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -10,10 +8,9 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
 use super::gated::{GivenInputs, Subject, admit};
-use super::pages::{PageRequest, Pages, in_version};
+use super::pages::{ListParams, PageRequest};
 use super::prompts::{error_of, refused};
 use super::protocol::{self, ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId};
-use super::requests::{ListParams, list_members};
 use super::rounds::CallEnd;
 use super::session::{Lifecycle, RequestScope};
 use super::shared::ServiceShared;
@@ -21,76 +18,12 @@ use crate::call::{FailureKind, ResourceContents, ToolError};
 use crate::collection::Resources;
 use crate::context::ToolContext;
 use crate::resource::Resource;
-use crate::sync::Mutex;
 use crate::text::{QUOTED, quote};
-
-/// The maximum number of URIs that one client may subscribe to.
-const MAX_SUBSCRIBED: usize = 1024;
-
-/// The resources of one generation.
-pub(super) struct ResourceListing {
-    generation: u64,
-    resources: Group,
-    templates: Group,
-}
-
-/// The resources, or the templates.
-struct Group {
-    all: Vec<Resource>,
-    pages: Pages,
-}
-
-/// The cached listing of the resources of a box.
-#[derive(Default)]
-pub(super) struct ResourceListings(Mutex<Option<Arc<ResourceListing>>>);
-
-impl ResourceListings {
-    pub(super) fn of(&self, resources: &Resources) -> Arc<ResourceListing> {
-        let mut known = self.0.lock();
-        let generation = resources.generation();
-        match &*known {
-            Some(listing) if listing.generation == generation => Arc::clone(listing),
-            _ => {
-                let (templates, resources) =
-                    resources.list().into_iter().partition(Resource::is_template);
-                let (resources, templates) = (Group::new(resources), Group::new(templates));
-                let listing = Arc::new(ResourceListing { generation, resources, templates });
-                *known = Some(Arc::clone(&listing));
-                listing
-            }
-        }
-    }
-}
-
-impl ResourceListing {
-    /// Returns whether clients see the same in another listing.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.resources.is_same(&other.resources) && self.templates.is_same(&other.templates)
-    }
-}
-
-impl Group {
-    fn new(all: Vec<Resource>) -> Self {
-        let pages = Pages::new(all.iter().map(|resource| resource.uri().to_owned()).collect());
-        Self { all, pages }
-    }
-
-    fn written(&self, version: ProtocolVersion) -> Vec<String> {
-        let definitions = self.all.iter().map(|resource| serde_json::to_value(resource));
-        definitions.flatten().map(|definition| in_version(definition, version)).collect()
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        let newest = ProtocolVersion::V2026_07_28;
-        self.pages.texts(newest, || self.written(newest))
-            == other.pages.texts(newest, || other.written(newest))
-    }
-}
 
 /// Returns the resources of a service that ever had one.
 pub(super) fn resources(shared: &ServiceShared, method: &str) -> Result<Resources, ProtocolError> {
     let resources = shared.toolbox.own_resources();
-    resources.cloned().ok_or_else(|| ProtocolError::method_not_found(method))
+    resources.ok_or_else(|| ProtocolError::method_not_found(method))
 }
 
 /// Answers `resources/list` and `resources/templates/list`.
@@ -101,19 +34,18 @@ pub(super) fn list(
 ) -> Result<Reply, ProtocolError> {
     let resources = resources(shared, &request.method)?;
     let ListParams { cursor } = request.params()?;
-    let listing = shared.resource_listings.of(&resources);
-    let (group, member) = match &*request.method {
-        "resources/list" => (&listing.resources, "resources"),
-        _ => (&listing.templates, "resourceTemplates"),
+    let (listing, member) = match &*request.method {
+        "resources/list" => (shared.offers.resources(&resources), "resources"),
+        _ => (shared.offers.templates(&resources), "resourceTemplates"),
     };
     let page = PageRequest {
         id: &request.id,
         version: scope.version,
         cursor: cursor.as_deref(),
         size: shared.options.page_size,
-        more: &list_members(shared, scope.version),
+        more: &shared.list_members(scope.version),
     };
-    let page = group.pages.page(&page, member, || group.written(scope.version))?;
+    let page = listing.page(&page, member)?;
     Ok(Reply::Now(Answer::from(page)))
 }
 
@@ -202,28 +134,6 @@ fn not_found(version: ProtocolVersion, uri: &str) -> ProtocolError {
     ProtocolError::new(code, message).with_data(json!({ "uri": uri }))
 }
 
-/// The URIs that a client with a handshake subscribed to.
-#[derive(Default)]
-pub(super) struct SubscribedUris(Mutex<HashSet<String>>);
-
-impl SubscribedUris {
-    /// Returns whether the client wants to hear of a change of this URI.
-    pub(super) fn cover(&self, uri: &str) -> bool {
-        self.0.lock().iter().any(|own| covers(own, uri))
-    }
-
-    pub(super) fn all(&self) -> Vec<String> {
-        self.0.lock().iter().cloned().collect()
-    }
-}
-
-/// Returns whether a URI is that of a subscription, or below it.
-pub(super) fn covers(subscribed: &str, uri: &str) -> bool {
-    uri.strip_prefix(subscribed).is_some_and(|rest| {
-        rest.is_empty() || subscribed.ends_with('/') || rest.starts_with(['/', '?', '#'])
-    })
-}
-
 /// Answers `resources/subscribe` and `resources/unsubscribe`.
 pub(super) fn subscribe(
     shared: &ServiceShared,
@@ -234,16 +144,13 @@ pub(super) fn subscribe(
     let resources = resources(shared, &request.method)?;
     let ReadParams { uri, .. } = request.params()?;
     if let Lifecycle::Handshake(handshake) = lifecycle {
-        let mut subscribed = handshake.subscribed.0.lock();
         if request.method == "resources/unsubscribe" {
-            subscribed.remove(&*uri);
+            handshake.subscribed.remove(&uri);
         } else if resources.find(&uri).is_none() {
             return Err(not_found(scope.version, &uri));
-        } else if subscribed.len() >= MAX_SUBSCRIBED {
+        } else if !handshake.subscribed.insert(uri.into_owned()) {
             let text = "too many resources are subscribed to: unsubscribe from one first";
             return Err(ProtocolError::new(ErrorCode::InternalError, text));
-        } else {
-            subscribed.insert(uri.into_owned());
         }
     }
     Ok(Reply::Now(Answer::from(protocol::response(&request.id, &json!({})))))

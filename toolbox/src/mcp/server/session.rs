@@ -11,7 +11,7 @@ use super::log_level::LogLevel;
 use super::protocol::{
     ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta, params_text,
 };
-use super::resources::SubscribedUris;
+use super::subscribed::SubscribedUris;
 use crate::sync::Mutex;
 
 /// The lifecycle of a connection or a session, which its first request decides.

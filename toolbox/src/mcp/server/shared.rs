@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::info::ServerInfo;
 use super::list::{Listing, Listings};
-use super::prompts::PromptListings;
-use super::resources::ResourceListings;
+use super::offers::OfferListings;
+use super::protocol::ProtocolVersion;
 use super::rounds::WaitingCalls;
 use super::running::ServiceActivity;
 use crate::collection::ToolBox;
@@ -24,8 +24,7 @@ pub(super) struct ServiceShared {
     pub(super) toolbox: ToolBox,
     pub(super) options: ServiceOptions,
     pub(super) listings: Listings,
-    pub(super) prompt_listings: PromptListings,
-    pub(super) resource_listings: ResourceListings,
+    pub(super) offers: OfferListings,
     /// The calls that wait for answers of their clients.
     pub(super) waiting: WaitingCalls,
 }
@@ -36,8 +35,7 @@ impl ServiceShared {
             toolbox,
             options,
             listings: Listings::default(),
-            prompt_listings: PromptListings::default(),
-            resource_listings: ResourceListings::default(),
+            offers: OfferListings::default(),
             waiting: WaitingCalls::default(),
         })
     }
@@ -50,6 +48,16 @@ impl ServiceShared {
             value["title"] = title.as_str().into();
         }
         value
+    }
+
+    /// Returns the members that follow the items of a list in a version.
+    pub(super) fn list_members(&self, version: ProtocolVersion) -> String {
+        if !version.is_modern() {
+            return String::new();
+        }
+        let fresh = self.options.list_fresh_for.as_millis().min(u64::MAX.into());
+        let who = if self.options.private_list { "private" } else { "public" };
+        format!(r#","resultType":"complete","ttlMs":{fresh},"cacheScope":"{who}""#)
     }
 
     pub(super) fn listing(&self) -> Arc<Listing> {

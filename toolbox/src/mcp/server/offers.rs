@@ -1,0 +1,90 @@
+//! The lists of prompts, resources and templates of a box.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::pages::{PageRequest, Pages, in_version};
+use super::protocol::{ProtocolError, ProtocolVersion};
+use crate::collection::{Prompts, Resources};
+use crate::prompt::Prompt;
+use crate::resource::Resource;
+use crate::sync::Mutex;
+
+/// The prompts, the resources or the templates of one generation.
+pub(super) struct OfferListing<T> {
+    generation: u64,
+    all: Vec<T>,
+    pages: Pages,
+}
+
+impl<T: Serialize> OfferListing<T> {
+    fn new(generation: u64, all: Vec<T>, key: fn(&T) -> &str) -> Self {
+        let pages = Pages::new(all.iter().map(|one| key(one).to_owned()).collect());
+        Self { generation, all, pages }
+    }
+
+    /// Returns the answer to a request for a page, with the items under a member.
+    pub(super) fn page(
+        &self,
+        request: &PageRequest<'_>,
+        member: &str,
+    ) -> Result<Vec<u8>, ProtocolError> {
+        self.pages.page(request, member, || self.written(request.version))
+    }
+
+    /// Returns whether clients see the same in another listing.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let newest = ProtocolVersion::V2026_07_28;
+        self.pages.texts(newest, || self.written(newest))
+            == other.pages.texts(newest, || other.written(newest))
+    }
+
+    fn written(&self, version: ProtocolVersion) -> Vec<String> {
+        let definitions = self.all.iter().map(|one| serde_json::to_value(one));
+        definitions.flatten().map(|definition| in_version(definition, version)).collect()
+    }
+}
+
+type Cached<T> = Mutex<Option<Arc<OfferListing<T>>>>;
+
+/// The cached lists of a box, each made again for a new generation.
+#[derive(Default)]
+pub(super) struct OfferListings {
+    prompts: Cached<Prompt>,
+    resources: Cached<Resource>,
+    templates: Cached<Resource>,
+}
+
+impl OfferListings {
+    pub(super) fn prompts(&self, prompts: &Prompts) -> Arc<OfferListing<Prompt>> {
+        current(&self.prompts, prompts.generation(), || prompts.list(), Prompt::name)
+    }
+
+    pub(super) fn resources(&self, resources: &Resources) -> Arc<OfferListing<Resource>> {
+        let list = || resources.list().into_iter().filter(|own| !own.is_template()).collect();
+        current(&self.resources, resources.generation(), list, Resource::uri)
+    }
+
+    pub(super) fn templates(&self, resources: &Resources) -> Arc<OfferListing<Resource>> {
+        let list = || resources.list().into_iter().filter(Resource::is_template).collect();
+        current(&self.templates, resources.generation(), list, Resource::uri)
+    }
+}
+
+fn current<T: Serialize>(
+    cached: &Cached<T>,
+    generation: u64,
+    list: impl FnOnce() -> Vec<T>,
+    key: fn(&T) -> &str,
+) -> Arc<OfferListing<T>> {
+    let mut cached = cached.lock();
+    match &*cached {
+        Some(listing) if listing.generation == generation => Arc::clone(listing),
+        _ => {
+            let listing = Arc::new(OfferListing::new(generation, list(), key));
+            *cached = Some(Arc::clone(&listing));
+            listing
+        }
+    }
+}
