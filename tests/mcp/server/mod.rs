@@ -7,6 +7,7 @@ mod asking;
 mod ends;
 mod http;
 mod lists;
+mod offers;
 mod pace;
 mod peer;
 mod process;
