@@ -33,8 +33,8 @@ mod trace;
 
 #[cfg(feature = "mcp-client")]
 pub use client::{
-    Connect, MountServersError, ServerState, ServerStatus, Servers, ServersBuilder, WithheldReason,
-    WithheldTool,
+    Connect, MountServersError, ServerChanges, ServerState, ServerStatus, Servers, ServersBuilder,
+    WithheldReason, WithheldTool,
 };
 #[cfg(feature = "mcp-oauth")]
 pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
