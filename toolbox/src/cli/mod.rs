@@ -44,6 +44,7 @@ mod check;
 mod gateway;
 #[cfg(feature = "durable")]
 mod journal;
+mod live;
 mod outcome;
 mod program;
 mod progress;
@@ -165,7 +166,7 @@ async fn of_program(line: ProgramLine) -> Exit {
             return completions(ProgramLine::command(), shell).print(false, &[]);
         }
         ProgramCommand::Serve(wanted) => {
-            return serve::program(Configured::read(path), wanted).await.print(false, &[]);
+            return serve::program(path, wanted).await.print(false, &[]);
         }
         #[cfg(feature = "nats")]
         ProgramCommand::Worker { wanted, file } => {

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | use the tools of servers | `Servers`, `ServerConfig`, `ServerStatus`, `MountServersError` |
 //! | read them from `toolbox.jsonc` | `Config`, `Settings`, `ConfigProblem` |
+//! | follow its changes | `Config::watch`, `ConfigWatch`, `Servers::apply`, `ServerChanges` |
 //! | sign in at servers | `SignIn`, `CredentialFile` (feature `mcp-oauth`) |
 //! | serve a box | `Service`, `serve_stdio_as`, `ServerInfo`, `ServeError` |
 //! | let clients in over HTTP | `Service::bearer_token`, `TokenVerifier`, `AccessToken` |
@@ -39,7 +40,7 @@ pub use client::{
 #[cfg(feature = "mcp-oauth")]
 pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
 #[cfg(feature = "mcp-client")]
-pub use config::{Config, ConfigProblem, ServerConfig, Settings};
+pub use config::{Config, ConfigProblem, ConfigWatch, ServerConfig, Settings};
 #[cfg(feature = "mcp-client")]
 pub use lock::LockFileError;
 #[cfg(feature = "mcp-client")]
