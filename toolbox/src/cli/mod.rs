@@ -42,6 +42,7 @@ mod arguments;
 mod call;
 mod check;
 mod gateway;
+mod import;
 #[cfg(feature = "durable")]
 mod journal;
 mod live;
@@ -157,6 +158,7 @@ async fn of_program(line: ProgramLine) -> Exit {
     let (json, path) = (line.json, line.config);
     let common = match line.command {
         ProgramCommand::Init { force } => return program::init(path, force).print(json, &[]),
+        ProgramCommand::Import(wanted) => return import::import(path, &wanted).print(json, &[]),
         ProgramCommand::Schema => {
             let schema = Config::schema();
             let text = if json { schema.to_string() } else { format!("{schema:#}") };

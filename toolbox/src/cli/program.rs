@@ -108,7 +108,7 @@ impl Configured {
     }
 }
 
-fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
+pub(super) fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
     Config::default_path().ok_or_else(|| Box::new(ConfigProblem::without_home()))
 }
 

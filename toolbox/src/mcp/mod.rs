@@ -43,6 +43,8 @@ pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
 pub use config::{Config, ConfigProblem, ConfigWatch, ServerConfig, Settings};
 #[cfg(feature = "mcp-client")]
 pub use lock::LockFileError;
+#[cfg(feature = "cli")]
+pub(crate) use names::fitting_server_name;
 #[cfg(feature = "mcp-client")]
 pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "mcp-server-http")]
