@@ -8,7 +8,8 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 /// A parsed file; what is not changed keeps its text.
 pub(super) enum Document {
     Json(CstRootNode),
-    Toml(Box<DocumentMut>),
+    /// With `true` if lines end in `\r\n`, which the parser does not keep.
+    Toml(Box<DocumentMut>, bool),
 }
 
 impl Document {
@@ -16,11 +17,14 @@ impl Document {
     pub(super) fn parse(text: &str, is_toml: bool) -> Result<Self, String> {
         if is_toml {
             let document: Result<DocumentMut, _> = text.parse();
-            return document.map(|document| Self::Toml(Box::new(document))).map_err(|error| {
-                let message = error.message().to_owned();
-                let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
-                line.map_or(message.clone(), |line| format!("line {line}: {message}"))
-            });
+            return document
+                .map(|document| Self::Toml(Box::new(document), has_carriage_returns(text)))
+                .map_err(|error| {
+                    let message = error.message().to_owned();
+                    let line =
+                        error.span().map(|span| text[..span.start].matches('\n').count() + 1);
+                    line.map_or(message.clone(), |line| format!("line {line}: {message}"))
+                });
         }
         let strict = ParseOptions {
             allow_comments: true,
@@ -60,7 +64,7 @@ impl Document {
                     })
                     .collect())
             }
-            Self::Toml(document) => {
+            Self::Toml(document, _) => {
                 let mut table: &dyn TableLike = document.as_table();
                 for key in path {
                     let Some(item) = table.get(key) else { return Ok(Vec::new()) };
@@ -82,7 +86,7 @@ impl Document {
                     }
                 }
             }
-            Self::Toml(document) => {
+            Self::Toml(document, _) => {
                 let mut table: &mut dyn TableLike = document.as_table_mut();
                 for key in path {
                     let Some(next) = table.get_mut(key).and_then(Item::as_table_like_mut) else {
@@ -110,7 +114,7 @@ impl Document {
                 object.append(name, input(value));
                 true
             }
-            Self::Toml(document) => {
+            Self::Toml(document, _) => {
                 let mut table: &mut dyn TableLike = document.as_table_mut();
                 for key in path {
                     let made = || {
@@ -135,9 +139,15 @@ impl Document {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Json(root) => root.to_string(),
-            Self::Toml(document) => document.to_string(),
+            Self::Toml(document, false) => document.to_string(),
+            Self::Toml(document, true) => document.to_string().replace('\n', "\r\n"),
         }
     }
+}
+
+fn has_carriage_returns(text: &str) -> bool {
+    let ends = text.matches("\r\n").count();
+    ends > 0 && ends == text.matches('\n').count()
 }
 
 fn object_at(root: &CstRootNode, path: &[&str]) -> Option<CstObject> {

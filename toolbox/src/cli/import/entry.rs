@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::hosts::HostFile;
 use super::variables::{Expansion, is_name};
 
 /// The longest time of the configuration, in milliseconds.
@@ -19,10 +18,8 @@ pub(super) struct Entry {
     pub(super) notes: Vec<String>,
 }
 
-/// Makes an entry of a server of a file.
-pub(super) fn convert(file: &HostFile, home: Option<&Path>, server: &Value) -> Entry {
-    let project = file.project.as_deref();
-    let expansion = Expansion { host: file.host, project, home };
+/// Makes an entry of a server of another program.
+pub(super) fn convert(expansion: &Expansion<'_>, server: &Value) -> Entry {
     let mut draft = Draft::new(expansion);
     let value = draft.read(server).and_then(|()| draft.finish());
     let Draft { mut notes, to_set, .. } = draft;
@@ -38,7 +35,7 @@ pub(super) fn convert(file: &HostFile, home: Option<&Path>, server: &Value) -> E
 
 /// The parts of an entry, as far as they are read.
 struct Draft<'a> {
-    expansion: Expansion<'a>,
+    expansion: &'a Expansion<'a>,
     command: Vec<String>,
     args: Vec<String>,
     environment: Map<String, Value>,
@@ -54,7 +51,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(expansion: Expansion<'a>) -> Self {
+    fn new(expansion: &'a Expansion<'a>) -> Self {
         Self {
             expansion,
             command: Vec::new(),

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The maximum size of a file of another program, in bytes.
-const MAX_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The most backups that are kept of one file.
 const MAX_BACKUPS: u32 = 1000;
@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(unreadable)?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err("it is longer than 32 MiB".to_owned());
+        return Err("it is longer than 16 MiB".to_owned());
     }
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }

@@ -23,6 +23,7 @@ use crate::mcp::fitting_server_name;
 use document::Document;
 use hosts::{HostFile, UserFolders};
 use ours::{Ours, Standing};
+use variables::Expansion;
 
 /// The name of the gateway among the servers of a program.
 const GATEWAY: &str = "toolbox";
@@ -81,6 +82,8 @@ impl State {
 struct ImportedFile {
     file: HostFile,
     document: Option<Document>,
+    /// The path of keys that the gateway stands under.
+    usual: Vec<String>,
     fault: Option<String>,
     servers: Vec<Imported>,
     notes: Vec<String>,
@@ -124,6 +127,7 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
 fn read(file: HostFile, folders: &UserFolders, ours: &mut Ours) -> ImportedFile {
     let mut imported = ImportedFile {
         document: None,
+        usual: Vec::new(),
         fault: None,
         servers: Vec::new(),
         notes: Vec::new(),
@@ -142,7 +146,9 @@ fn fill(imported: &mut ImportedFile, folders: &UserFolders, ours: &mut Ours) -> 
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let document = Document::parse(text, file.is_toml())?;
     let home = folders.home.as_deref();
-    for list in lists(&document, file, &mut imported.notes)? {
+    let lists = lists(&document, file, &mut imported.notes)?;
+    imported.usual = lists.first().cloned().unwrap_or_default();
+    for list in lists {
         let keys: Vec<&str> = list.iter().map(String::as_str).collect();
         for (name, value) in document.servers(&keys)? {
             imported.servers.push(take(file, home, (&list, name), &value, ours));
@@ -185,9 +191,7 @@ fn lists(
             }
         }
         if others > 0 {
-            notes.push(format!(
-                "{others} servers of other projects are taken over in their folders"
-            ));
+            notes.push(format!("servers of other projects: {others}; run this in their folders"));
         }
     }
     Ok(lists)
@@ -209,7 +213,12 @@ fn take(
         notes: Vec::new(),
         name,
     };
-    let entry = entry::convert(file, home, value);
+    let project = match list {
+        // In the file of the user, these are of one project.
+        [_, project, _] => Some(Path::new(project)),
+        _ => file.project.as_deref(),
+    };
+    let entry = entry::convert(&Expansion { host: file.host, project, home }, value);
     let taken = entry.value.and_then(|value| {
         imported.shown = shown::entry(&value);
         if is_gateway(&value) {
@@ -242,6 +251,7 @@ fn point(imported: &mut ImportedFile, config: &Path) {
     let has_gateway = imported.servers.iter().any(|server| server.state == State::Gateway);
     let taken: Vec<&Imported> =
         imported.servers.iter().filter(|server| server.state.is_taken()).collect();
+    let usual = keys(&imported.usual);
     let Some(document) = &mut imported.document else { return };
     if taken.is_empty() {
         return;
@@ -253,11 +263,9 @@ fn point(imported: &mut ImportedFile, config: &Path) {
         for server in &taken {
             document.remove(&keys(&server.list), &server.name);
         }
-        // The other lists of a file are for one project.
-        let usual = imported.servers.first().map(|server| server.list.clone()).unwrap_or_default();
         if !has_gateway {
-            let name = free_name(document, &keys(&usual))?;
-            if !document.add(&keys(&usual), &name, &gateway(imported.file.host.name, config)?) {
+            let name = free_name(document, &usual)?;
+            if !document.add(&usual, &name, &gateway(imported.file.host.name, config)?) {
                 return Err("its list of servers is no object".to_owned());
             }
         }
@@ -406,7 +414,8 @@ fn file_lines(text: &mut String, file: &ImportedFile) {
     }
     for server in &file.servers {
         let name = cut(&line(&server.name), LONGEST_NAME);
-        let _ = writeln!(text, "  {:<9} {name}: {}", server.state.word(), server.shown);
+        let shown = if server.shown.is_empty() { "" } else { ": " };
+        let _ = writeln!(text, "  {:<9} {name}{shown}{}", server.state.word(), server.shown);
         let reason = server.state.reason().into_iter().map(str::to_owned);
         for note in reason.chain(server.notes.iter().cloned()) {
             let _ = writeln!(text, "            {}", line(&note));
