@@ -10,6 +10,7 @@ mod foreign;
 pub(crate) mod http;
 #[cfg(target_os = "linux")]
 mod killed;
+mod live;
 pub(crate) mod oauth;
 mod read;
 pub(crate) mod support;

@@ -1,6 +1,8 @@
 //! The program as a real process: what it prints, and what it ends with.
 
 mod commands;
+mod import;
+mod live;
 mod login;
 mod serve;
 #[cfg(unix)]

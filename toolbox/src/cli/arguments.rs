@@ -62,6 +62,9 @@ pub(super) enum ProgramCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Take over the servers of other programs: Claude Desktop, Claude Code, Cursor, VS Code, Zed,
+    /// Codex, OpenCode, Gemini CLI
+    Import(ImportCommand),
     /// Print the JSON Schema of the configuration file
     Schema,
     /// Sign in at a server that requires authorization (OAuth): prints a page to open in a browser
@@ -99,6 +102,33 @@ pub(super) enum ProgramCommand {
     #[cfg(feature = "durable")]
     #[command(subcommand)]
     Journal(JournalCommand),
+}
+
+/// The servers to take over, and the files to change.
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub(super) struct ImportCommand {
+    /// Take the servers of this program: claude-desktop, claude-code, cursor, vscode, zed, codex,
+    /// opencode, gemini; may be given several times [default: all]
+    #[arg(long, value_name = "NAME", value_parser = super::import::named)]
+    pub(super) from: Vec<&'static str>,
+    /// Read the files of the project in the current directory too; they may be written by others
+    #[arg(long)]
+    pub(super) project: bool,
+    /// Show what is new, the same, in conflict or refused, and write nothing [default]
+    #[arg(long, conflicts_with_all = ["write", "undo"])]
+    pub(super) dry_run: bool,
+    /// Add the new servers to the configuration; a backup stays beside it
+    #[arg(long, conflicts_with = "undo")]
+    pub(super) write: bool,
+    /// With --write, let the programs use toolbox in place of the servers that were taken over; a
+    /// backup of each file stays beside it
+    #[arg(long, conflicts_with = "undo")]
+    pub(super) point: bool,
+    /// Put the files back as they were before the last --write; with --from, those of that program
+    /// alone
+    #[arg(long)]
+    pub(super) undo: bool,
 }
 
 #[cfg(feature = "durable")]

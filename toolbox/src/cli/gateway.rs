@@ -11,12 +11,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::outcome::Problem;
 use super::program::of_servers;
+use super::source::ranking;
 use super::text::cut;
 use crate::call::{FailureKind, ToolResult};
 use crate::collection::ToolBox;
-use crate::mcp::{ConfigProblem, ServerState, Servers};
+use crate::mcp::{ServerState, Servers, Settings};
 use crate::search::{EXECUTE, Gateway};
 use crate::sync::Mutex;
 use crate::tool::{IntoTools, Next, Tool};
@@ -34,20 +34,19 @@ const LINE: usize = 300;
 pub(super) struct GatewayBackend {
     servers: Option<Servers>,
     /// Faults of the configuration, one per line.
-    faults: Vec<String>,
+    faults: Mutex<Vec<String>>,
     /// The last retry of each failed server.
     tried: Mutex<HashMap<String, Instant>>,
 }
 
 impl GatewayBackend {
-    pub(super) fn new(
-        servers: Option<Servers>,
-        problems: &[ConfigProblem],
-        more: &[Problem],
-    ) -> Arc<Self> {
-        let faults = problems.iter().map(ConfigProblem::summary);
-        let faults = faults.chain(more.iter().map(|problem| problem.message.clone())).collect();
-        Arc::new(Self { servers, faults, tried: Mutex::default() })
+    pub(super) fn new(servers: Option<Servers>, faults: Vec<String>) -> Arc<Self> {
+        Arc::new(Self { servers, faults: Mutex::new(faults), tried: Mutex::default() })
+    }
+
+    /// Replaces the faults of the configuration.
+    pub(super) fn set_faults(&self, faults: Vec<String>) {
+        *self.faults.lock() = faults;
     }
 
     /// Returns the instructions that a host may pass to its model.
@@ -62,11 +61,12 @@ impl GatewayBackend {
                 let _ = write!(text, " They are from these servers: {}.", names.join(", "));
             }
         }
-        if !self.faults.is_empty() {
+        let faults = self.faults.lock().clone();
+        if !faults.is_empty() {
             let _ = write!(
                 text,
                 "\nThe configuration of the toolbox has faults that its user should mend:\n{}",
-                self.faults.join("\n")
+                faults.join("\n")
             );
         }
         text
@@ -74,7 +74,7 @@ impl GatewayBackend {
 
     /// Returns all current faults, one per line.
     fn lines(&self) -> Vec<String> {
-        let mut lines = self.faults.clone();
+        let mut lines = self.faults.lock().clone();
         if let Some(servers) = &self.servers {
             lines.extend(of_servers(servers).into_iter().map(|problem| problem.message));
             let open = servers.status().into_iter().filter(|status| {
@@ -136,8 +136,12 @@ impl GatewayBackend {
     }
 }
 
-/// Registers the gateway's three tools in the box of the servers.
-pub(super) fn register(toolbox: &ToolBox, gateway: Gateway, backend: &Arc<GatewayBackend>) {
+/// Puts the gateway's three tools into the box of the servers, in place of earlier ones.
+pub(super) fn register(toolbox: &ToolBox, settings: &Settings, backend: &Arc<GatewayBackend>) {
+    let gateway = Gateway::over(toolbox)
+        .default_limit(settings.default_limit)
+        .max_reply_bytes(settings.max_reply_bytes)
+        .ranking(ranking(settings));
     let with_status = |tool: Tool| {
         let backend = Arc::clone(backend);
         let executes = tool.name() == EXECUTE;
@@ -149,5 +153,5 @@ pub(super) fn register(toolbox: &ToolBox, gateway: Gateway, backend: &Arc<Gatewa
         })
     };
     let tools: Vec<Tool> = gateway.into_tools().into_iter().map(with_status).collect();
-    toolbox.register(tools);
+    toolbox.exchange(|_| false, tools);
 }

@@ -42,8 +42,10 @@ mod arguments;
 mod call;
 mod check;
 mod gateway;
+mod import;
 #[cfg(feature = "durable")]
 mod journal;
+mod live;
 mod outcome;
 mod program;
 mod progress;
@@ -156,6 +158,7 @@ async fn of_program(line: ProgramLine) -> Exit {
     let (json, path) = (line.json, line.config);
     let common = match line.command {
         ProgramCommand::Init { force } => return program::init(path, force).print(json, &[]),
+        ProgramCommand::Import(wanted) => return import::import(path, &wanted).print(json, &[]),
         ProgramCommand::Schema => {
             let schema = Config::schema();
             let text = if json { schema.to_string() } else { format!("{schema:#}") };
@@ -165,7 +168,7 @@ async fn of_program(line: ProgramLine) -> Exit {
             return completions(ProgramLine::command(), shell).print(false, &[]);
         }
         ProgramCommand::Serve(wanted) => {
-            return serve::program(Configured::read(path), wanted).await.print(false, &[]);
+            return serve::program(path, wanted).await.print(false, &[]);
         }
         #[cfg(feature = "nats")]
         ProgramCommand::Worker { wanted, file } => {

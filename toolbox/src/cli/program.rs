@@ -14,9 +14,10 @@ use super::source::{ToolSource, ranking};
 use super::text::line;
 use crate::collection::ToolBox;
 use crate::mcp::{
-    Config, ConfigProblem, Connect, CredentialFile, MountServersError, ServerConfig, ServerState,
-    Servers,
+    Config, ConfigProblem, ConfigWatch, Connect, CredentialFile, MountServersError, ServerConfig,
+    ServerState, Servers, Settings,
 };
+use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
 use crate::text::clean;
 
 /// The configuration of a run of the program.
@@ -25,7 +26,26 @@ pub(super) struct Configured {
     pub(super) problems: Vec<ConfigProblem>,
 }
 
+/// Sets the rules of a file for a box. The tools of the gateway are always allowed.
+pub(super) fn set_rules(toolbox: &ToolBox, settings: &Settings) {
+    let forbidden: Vec<&str> = settings.blacklist.iter().map(String::as_str).collect();
+    let allowed = settings.allow.as_ref().map(|rules| {
+        let rules = rules.iter().map(String::as_str);
+        rules.chain([SEARCH_WORDS, SEARCH_PATTERN, EXECUTE]).collect::<Vec<_>>()
+    });
+    // The reader has validated the rules.
+    let _ = toolbox.set_rules(&forbidden, allowed.as_deref());
+}
+
 impl Configured {
+    /// Reads the given file, or the default one, and watches it; a file without a place is not.
+    pub(super) fn watched(path: Option<PathBuf>) -> (Self, Option<ConfigWatch>) {
+        let Ok(path) = path.map_or_else(usual_path, Ok) else { return (Self::read(None), None) };
+        let watch = Config::watch(path);
+        let (config, problems) = (watch.config().clone(), watch.problems().to_vec());
+        (Self { config, problems }, Some(watch))
+    }
+
     /// Reads the given file, or the default one.
     pub(super) fn read(path: Option<PathBuf>) -> Self {
         let (config, problems) = match path.map_or_else(usual_path, Ok) {
@@ -44,18 +64,7 @@ impl Configured {
             .suggest_tools(true)
             .build();
         let toolbox = built.unwrap_or_default();
-        // The reader has validated the rules.
-        for rule in &settings.blacklist {
-            let _ = toolbox.try_blacklist(rule);
-        }
-        if let Some(rules) = &settings.allow {
-            let own = [
-                crate::search::SEARCH_WORDS,
-                crate::search::SEARCH_PATTERN,
-                crate::search::EXECUTE,
-            ];
-            let _ = toolbox.allow_only(rules.iter().map(String::as_str).chain(own));
-        }
+        set_rules(&toolbox, settings);
         toolbox
     }
 
@@ -99,7 +108,7 @@ impl Configured {
     }
 }
 
-fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
+pub(super) fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
     Config::default_path().ok_or_else(|| Box::new(ConfigProblem::without_home()))
 }
 

@@ -1,19 +1,20 @@
 //! `serve`: a box as an MCP server for hosts.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::arguments::{Listen, ServeOwn, ServeProgram};
 use super::gateway::{self, GatewayBackend};
+use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
-use super::program::{Configured, of_mount};
-use super::source::ranking;
+use super::program::Configured;
 use super::text::line;
 use crate::collection::ToolBox;
-use crate::mcp::{Connect, ServerInfo, ServerState, ServerStatus, Servers, Service};
+use crate::mcp::{ConfigProblem, Connect, ServerInfo, ServerState, ServerStatus, Servers, Service};
 use crate::search::Gateway;
 use crate::text::clean;
 use crate::tool::Tool;
@@ -21,8 +22,9 @@ use crate::tool::Tool;
 /// The maximum length of a token in a file, in bytes.
 const LONGEST_TOKEN: u64 = 4096;
 
-/// Serves the servers of a configuration.
-pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Outcome {
+/// Serves the servers of a configuration, and follows its changes.
+pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outcome {
+    let (configured, watch) = Configured::watched(file);
     let settings = configured.config.settings();
     for problem in &configured.problems {
         complain(&clean(&problem.to_string()));
@@ -43,27 +45,37 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));
     };
-    let (servers, faults) = match mounted {
-        Ok(servers) => (Some(servers), Vec::new()),
+    let (servers, fault) = match mounted {
+        Ok(servers) => (Some(servers), None),
         Err(error) => {
             complain(&format!("error: {}", clean(&error.to_string())));
-            (None, vec![of_mount(&error)])
+            (None, Some(error.to_string()))
         }
     };
     for status in servers.iter().flat_map(Servers::status) {
         complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
     }
-    let behind = GatewayBackend::new(servers.clone(), &configured.problems, &faults);
+    let faults = configured.problems.iter().map(ConfigProblem::summary).chain(fault.clone());
+    let backend = GatewayBackend::new(servers.clone(), faults.collect());
     let mut service = Service::new(toolbox.clone()).info(crate::server_info!());
     if !wanted.no_gateway {
-        let gateway = Gateway::over(&toolbox)
-            .default_limit(settings.default_limit)
-            .max_reply_bytes(settings.max_reply_bytes)
-            .ranking(ranking(settings));
-        gateway::register(&toolbox, gateway, &behind);
-        service = service.instructions(behind.instructions());
+        gateway::register(&toolbox, settings, &backend);
+        let backend = Arc::clone(&backend);
+        service = service.instructions_with(move || backend.instructions());
     }
+    let live = LiveConfig {
+        toolbox,
+        servers: servers.clone(),
+        backend: (!wanted.no_gateway).then_some(backend),
+        fault,
+        initial: settings.clone(),
+        settings: settings.clone(),
+    };
+    let following = watch.map(|watch| tokio::spawn(live.follow(watch)));
     let outcome = served(&service, wanted.listen).await;
+    if let Some(following) = following {
+        following.abort();
+    }
     if let Some(servers) = servers {
         servers.close().await;
     }

@@ -28,6 +28,7 @@ mod definitions;
 mod error;
 mod prompts;
 mod resources;
+mod rules;
 mod settings;
 mod snapshot;
 mod toolbox;

@@ -12,7 +12,7 @@ use super::settings::BoxSettings;
 use super::snapshot::Snapshot;
 use crate::context::keeper::ResultKeeper;
 use crate::context::rules::Rules;
-use crate::context::{InvalidRuleError, Requirement, StateMap};
+use crate::context::{Requirement, StateMap};
 use crate::sync::Mutex;
 use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
 
@@ -428,64 +428,6 @@ impl ToolBox {
         let mut generations = self.shared.changed.subscribe();
         // The sender is in the box itself, so it outlives the wait.
         generations.wait_for(|now| *now != seen).await.map_or(seen, |now| *now)
-    }
-
-    /// Forbids tools by name (a deny list): they are left out of the list that is sent, and calls
-    /// of them are refused.
-    ///
-    /// The name may hold `*` for any run of characters, and matches whatever the case. It need not
-    /// be registered: a tool that comes later is forbidden too.
-    ///
-    /// # Panics
-    ///
-    /// If it names no tool, like `""` or `*`; [`ToolBox::try_blacklist`] takes names from outside
-    /// the program.
-    #[track_caller]
-    pub fn blacklist(&self, name: &str) {
-        if let Err(error) = self.try_blacklist(name) {
-            panic!("{error}");
-        }
-    }
-
-    /// Forbids tools by name, like [`ToolBox::blacklist`].
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidRuleError`] if it names no tool.
-    pub fn try_blacklist(&self, name: &str) -> Result<(), InvalidRuleError> {
-        InvalidRuleError::check(name)?;
-        self.change(|next| next.change_rules(|rules| rules.blacklist(name)));
-        Ok(())
-    }
-
-    /// Removes a rule that [`ToolBox::blacklist`] added by the same name, and returns `true` if
-    /// there was one.
-    #[allow(clippy::must_use_candidate, reason = "lifting it is enough")]
-    pub fn lift_blacklist(&self, name: &str) -> bool {
-        self.change(|next| next.change_rules(|rules| rules.lift(name)))
-    }
-
-    /// Allows only these tools, by names that may hold `*`; what is blacklisted stays so.
-    ///
-    /// An empty list allows none. A later list takes the place of an earlier one.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidRuleError`] if one of them names no tool; nothing changes then.
-    pub fn allow_only<'a>(
-        &self,
-        names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<(), InvalidRuleError> {
-        let names: Vec<&str> = names.into_iter().collect();
-        names.iter().try_for_each(|name| InvalidRuleError::check(name))?;
-        self.change(|next| next.change_rules(|rules| rules.allow_only(names.into_iter())));
-        Ok(())
-    }
-
-    /// Returns `true` if a tool of that name may be called, registered or not.
-    #[must_use]
-    pub fn permits(&self, name: &str) -> bool {
-        self.shared.current.load().permits(name)
     }
 
     /// Returns a new box with the tools for which `keep` returns `true`, under the limits and rules

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | use the tools of servers | `Servers`, `ServerConfig`, `ServerStatus`, `MountServersError` |
 //! | read them from `toolbox.jsonc` | `Config`, `Settings`, `ConfigProblem` |
+//! | follow its changes | `Config::watch`, `ConfigWatch`, `Servers::apply`, `ServerChanges` |
 //! | sign in at servers | `SignIn`, `CredentialFile` (feature `mcp-oauth`) |
 //! | serve a box | `Service`, `serve_stdio_as`, `ServerInfo`, `ServeError` |
 //! | let clients in over HTTP | `Service::bearer_token`, `TokenVerifier`, `AccessToken` |
@@ -33,15 +34,17 @@ mod trace;
 
 #[cfg(feature = "mcp-client")]
 pub use client::{
-    Connect, MountServersError, ServerState, ServerStatus, Servers, ServersBuilder, WithheldReason,
-    WithheldTool,
+    Connect, MountServersError, ServerChanges, ServerState, ServerStatus, Servers, ServersBuilder,
+    WithheldReason, WithheldTool,
 };
 #[cfg(feature = "mcp-oauth")]
 pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
 #[cfg(feature = "mcp-client")]
-pub use config::{Config, ConfigProblem, ServerConfig, Settings};
+pub use config::{Config, ConfigProblem, ConfigWatch, ServerConfig, Settings};
 #[cfg(feature = "mcp-client")]
 pub use lock::LockFileError;
+#[cfg(feature = "cli")]
+pub(crate) use names::fitting_server_name;
 #[cfg(feature = "mcp-client")]
 pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "mcp-server-http")]

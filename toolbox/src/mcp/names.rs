@@ -80,6 +80,17 @@ pub fn check_server_name(name: &str) -> Result<(), InvalidServerNameError> {
     Ok(())
 }
 
+/// Returns a valid server name that is near to another one, if that has a letter or digit.
+pub(crate) fn fitting_server_name(name: &str) -> Option<String> {
+    if check_server_name(name).is_ok() {
+        return Some(name.to_owned());
+    }
+    let kept = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let kept: String = name.chars().map(kept).take(MAX_LEN).collect();
+    let parts: Vec<&str> = kept.split('_').filter(|part| !part.is_empty()).collect();
+    Some(parts.join("_")).filter(|name| name.contains(|c: char| c.is_ascii_alphanumeric()))
+}
+
 /// The names of the configured servers, which determine the names of their tools.
 ///
 /// ```

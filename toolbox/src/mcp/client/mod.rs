@@ -1,6 +1,7 @@
 //! Mounts the tools of MCP servers into a box.
 
 mod answer;
+mod apply;
 mod connection;
 mod envelope;
 mod flags;
@@ -22,8 +23,10 @@ mod text;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+pub use apply::ServerChanges;
 #[cfg(feature = "mcp-oauth")]
 pub use oauth::{CredentialFile, CredentialFileError, SignIn, SignInError};
 pub use status::{ServerState, ServerStatus, WithheldReason, WithheldTool};
@@ -110,8 +113,31 @@ pub struct Servers {
 }
 
 struct ServersInner {
-    servers: Vec<Arc<Server>>,
+    servers: Mutex<Vec<Arc<Server>>>,
     shared: Arc<SharedState>,
+    /// `true` if tools are deferred where the configuration of a server does not say.
+    deferred: bool,
+    connect: Connect,
+    /// `true` once the servers were connected, or began to be.
+    started: AtomicBool,
+    /// Held while the servers are replaced.
+    applying: Mutex<()>,
+}
+
+impl ServersInner {
+    fn servers(&self) -> Vec<Arc<Server>> {
+        self.servers.lock().clone()
+    }
+
+    /// Makes a server, which is not connected.
+    fn server(&self, name: String, config: ServerConfig) -> Arc<Server> {
+        let deferred = config.deferred.unwrap_or(self.deferred);
+        Server::new(Arc::from(name), config, deferred, Arc::clone(&self.shared))
+    }
+
+    fn named(&self, name: &str) -> Option<Arc<Server>> {
+        self.servers().into_iter().find(|server| *server.name == *name)
+    }
 }
 
 impl Servers {
@@ -128,15 +154,15 @@ impl Servers {
     /// Dropping the future does not stop the servers from connecting.
     pub async fn ready(&self) {
         self.start();
-        for server in &self.shared.servers {
+        for server in self.shared.servers() {
             server.tried().await;
         }
     }
 
     fn start(&self) {
-        for server in &self.shared.servers {
+        self.shared.started.store(true, Ordering::Relaxed);
+        for server in self.shared.servers() {
             if server.status().state == ServerState::Waiting {
-                let server = Arc::clone(server);
                 tokio::spawn(async move { server.connect().await });
             }
         }
@@ -145,9 +171,9 @@ impl Servers {
     /// Returns the status of every server, in the order they were added.
     #[must_use]
     pub fn status(&self) -> Vec<ServerStatus> {
-        let mut all: Vec<ServerStatus> =
-            self.shared.servers.iter().map(|server| server.status()).collect();
-        let tools: Vec<_> = self.shared.servers.iter().map(|server| server.mounted()).collect();
+        let servers = self.shared.servers();
+        let mut all: Vec<ServerStatus> = servers.iter().map(|server| server.status()).collect();
+        let tools: Vec<_> = servers.iter().map(|server| server.mounted()).collect();
         let words = mount::by_word(tools.iter().flatten());
         for (status, tools) in all.iter_mut().zip(&tools) {
             status.notices.extend(mount::mentions(tools, &words));
@@ -160,8 +186,8 @@ impl Servers {
     ///
     /// The outcome is in the [`status`](Self::status).
     pub async fn reconnect(&self, name: &str) -> bool {
-        let server = self.shared.servers.iter().find(|server| *server.name == *name);
-        if let Some(server) = server {
+        let server = self.shared.named(name);
+        if let Some(server) = &server {
             server.reconnect().await;
         }
         server.is_some()
@@ -177,8 +203,8 @@ impl Servers {
     ///
     /// [`LockFileError`] if the file cannot be written; nothing is approved then.
     pub fn approve(&self, name: &str) -> Result<bool, LockFileError> {
-        let server = self.shared.servers.iter().find(|server| *server.name == *name);
-        server.map_or(Ok(false), |server| self.approve_server(server).map(|()| true))
+        let server = self.shared.named(name);
+        server.map_or(Ok(false), |server| self.approve_server(&server).map(|()| true))
     }
 
     /// Approves the current definitions of all tools of all servers, like
@@ -188,7 +214,7 @@ impl Servers {
     ///
     /// [`LockFileError`] if the file cannot be written.
     pub fn approve_all(&self) -> Result<(), LockFileError> {
-        self.shared.servers.iter().try_for_each(|server| self.approve_server(server))
+        self.shared.servers().iter().try_for_each(|server| self.approve_server(server))
     }
 
     fn approve_server(&self, server: &Arc<Server>) -> Result<(), LockFileError> {
@@ -213,9 +239,8 @@ impl Servers {
     /// A child is asked to end first, and killed after 4 seconds.
     pub async fn close(&self) {
         self.shared.shared.closed.cancel();
-        let closing: Vec<_> = self
-            .shared
-            .servers
+        let servers = self.shared.servers();
+        let closing: Vec<_> = servers
             .iter()
             .cloned()
             .map(|server| tokio::spawn(async move { server.close().await }))
@@ -223,11 +248,10 @@ impl Servers {
         for server in closing {
             let _ = server.await;
         }
-        // Children that never became servers end by themselves, since nothing waits for them any
-        // more.
+        // Children that never became servers, and those of removed servers, end by themselves.
         let children = self.shared.shared.common.children.none();
         let _ = tokio::time::timeout(CLOSING, children).await;
-        for server in &self.shared.servers {
+        for server in &servers {
             server.announce();
         }
     }
@@ -241,7 +265,8 @@ impl Drop for ServersInner {
 
 impl fmt::Debug for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let states = self.shared.servers.iter().map(|server| {
+        let servers = self.shared.servers();
+        let states = servers.iter().map(|server| {
             let status = server.status();
             (status.name, status.state)
         });
@@ -421,14 +446,19 @@ impl ServersBuilder {
         shared.withhold_new = self.withhold_new;
         shared.on_change = self.on_change;
         let shared = Arc::new(shared);
-        let server = |(name, config): (String, ServerConfig)| {
-            let deferred = config.deferred.unwrap_or(self.deferred);
-            Server::new(Arc::from(name), config, deferred, Arc::clone(&shared))
+        let inner = ServersInner {
+            servers: Mutex::default(),
+            shared,
+            deferred: self.deferred,
+            connect: self.connect,
+            started: AtomicBool::new(false),
+            applying: Mutex::default(),
         };
-        let all: Vec<_> = self.servers.into_iter().map(server).collect();
-        let servers = Servers { shared: Arc::new(ServersInner { servers: all, shared }) };
+        let servers = self.servers.into_iter().map(|(name, config)| inner.server(name, config));
+        *inner.servers.lock() = servers.collect();
+        let servers = Servers { shared: Arc::new(inner) };
         match self.connect {
-            Connect::Now => connect_all(&servers.shared.servers).await,
+            Connect::Now => connect_all(&servers.shared.servers()).await,
             Connect::InBackground => servers.start(),
             Connect::OnFirstUse => {}
         }

@@ -40,7 +40,7 @@ pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> Mounted {
     let taken = shared.taken();
     // Names are chosen over the whole list, so that an approval renames no other tool.
     let all = listed.tools.iter().map(|tool| tool.name.as_str());
-    let names = shared.names.of_server(&server.name, all);
+    let names = shared.names.lock().of_server(&server.name, all);
     for (tool, name) in listed.tools.iter().zip(names) {
         if !approved.contains(&tool.name.as_str()) {
             continue;
@@ -139,8 +139,10 @@ fn make_tool(
             match owner.upgrade() {
                 Some(server) => server.call(&called, &context, arguments.as_str()).await,
                 None => {
-                    let message =
-                        format!("tool `{}` is gone: its servers were closed", context.tool_name());
+                    let message = format!(
+                        "tool `{}` is gone: its server was removed or closed",
+                        context.tool_name()
+                    );
                     ToolResult::failure(FailureKind::Infrastructure, message)
                 }
             }

@@ -1,38 +1,38 @@
 //! One server over its lifetime: connected, lost, reconnected.
 
+mod call;
+mod retire;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::answer::ServerAnswer;
 use super::connection::{Connection, ConnectionError};
 use super::list::ToolList;
 use super::mount::{self, Mounted};
-use super::questions::{CallRounds, InputAnswers, InputRequired};
 use super::shared_state::SharedState;
 use super::status::{ServerState, ServerStatus};
-use super::{answer, text};
+use super::text;
 use crate::call::{FailureKind, ToolResult};
-use crate::context::ToolContext;
-#[cfg(feature = "mcp-oauth")]
-use crate::context::{Question, QuestionForm};
+use crate::context::CancellationToken;
 use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
+use crate::mcp::count::Count;
+use crate::mcp::names::Names;
 use crate::sync::Mutex;
 use crate::text::cut;
 
-/// The error code with which a server of an older version names pages that the user has to open.
-const PAGES_REQUIRED: i32 = -32042;
 /// The minimum interval between two readings of a list.
 const REFRESH: Duration = Duration::from_secs(1);
 /// The age from which a connection counts as stable.
 const SOUND: Duration = Duration::from_secs(30);
 /// The time for which a failure answers further calls, before a call tries to reconnect.
 const FAILURE_HOLDS: Duration = Duration::from_millis(500);
+const GONE: &str = "the server was removed or closed";
 
 pub(super) struct Server {
     pub(super) name: Arc<str>,
@@ -48,6 +48,10 @@ pub(super) struct Server {
     tried: watch::Sender<bool>,
     /// The number of consecutive connections that did not become stable.
     losses: AtomicU32,
+    /// Cancelled when the server is removed, and when all are closed: nothing connects then.
+    gone: CancellationToken,
+    /// The calls that the server has not answered.
+    calls: Count,
 }
 
 /// The data needed to call a mounted tool.
@@ -79,6 +83,7 @@ impl Server {
         deferred: bool,
         shared: Arc<SharedState>,
     ) -> Arc<Self> {
+        let gone = shared.closed.child();
         Arc::new(Self {
             name,
             config,
@@ -89,6 +94,8 @@ impl Server {
             mounting: Mutex::default(),
             tried: watch::Sender::new(false),
             losses: AtomicU32::new(0),
+            gone,
+            calls: Count::default(),
         })
     }
 
@@ -96,10 +103,10 @@ impl Server {
         self.now.lock()
     }
 
-    /// Locks the right to change the box; `None` once everything is closed.
+    /// Locks the right to change the box; `None` once the server is removed or closed.
     fn mounting(&self) -> Option<MutexGuard<'_, ()>> {
         let guard = self.mounting.lock();
-        (!self.shared.closed.is_cancelled()).then_some(guard)
+        (!self.gone.is_cancelled()).then_some(guard)
     }
 
     fn change(&self, change: impl FnOnce(&mut Now)) {
@@ -124,11 +131,8 @@ impl Server {
     pub(super) fn status(&self) -> ServerStatus {
         let now = self.now();
         let idle = if self.config.enabled { ServerState::Waiting } else { ServerState::Disabled };
-        let state = if self.shared.closed.is_cancelled() {
-            ServerState::Closed
-        } else {
-            now.state.unwrap_or(idle)
-        };
+        let state =
+            if self.gone.is_cancelled() { ServerState::Closed } else { now.state.unwrap_or(idle) };
         let info = now.connection.as_ref().and_then(|connection| connection.info());
         let cleaned = |text: &str| text::clean(cut(text, 4096)).into_owned();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
@@ -170,7 +174,7 @@ impl Server {
 
     /// Connects, retrying as configured, and leaves it to `mount` to put the tools into the box.
     pub(super) async fn establish(self: &Arc<Self>) -> Option<(Arc<Connection>, ToolList)> {
-        if !self.config.enabled || self.shared.closed.is_cancelled() {
+        if !self.config.enabled || self.gone.is_cancelled() {
             return None;
         }
         let mut attempt = 0;
@@ -181,7 +185,7 @@ impl Server {
                 Err(ConnectionError::Unauthorized { .. }) => return None,
                 Err(_) if attempt == self.config.retries => return None,
                 Err(_) => {
-                    let stopped = self.sleep_unless_closed(backoff(attempt)).await;
+                    let stopped = self.sleep_unless_gone(backoff(attempt)).await;
                     if stopped {
                         return None;
                     }
@@ -203,8 +207,8 @@ impl Server {
         };
         let outcome = tokio::select! {
             biased;
-            () = self.shared.closed.cancelled() => {
-                return Err(ConnectionError::Lost("the server was closed".to_owned()));
+            () = self.gone.cancelled() => {
+                return Err(ConnectionError::Lost(GONE.to_owned()));
             }
             outcome = tokio::time::timeout(limit, connect) => outcome,
         };
@@ -289,6 +293,16 @@ impl Server {
         self.announce();
     }
 
+    /// Evaluates the last list again if other servers changed the names of its tools.
+    pub(super) fn rename(self: &Arc<Self>, before: &Names, now: &Names) {
+        let Some(_mounting) = self.mounting() else { return };
+        let Some(listed) = self.listed() else { return };
+        let tools = || listed.tools.iter().map(|tool| tool.name.as_str());
+        if before.of_server(&self.name, tools()) != now.of_server(&self.name, tools()) {
+            self.exchange(mount::mount(self, &listed));
+        }
+    }
+
     pub(super) fn listed(&self) -> Option<Arc<ToolList>> {
         self.now().listed.clone()
     }
@@ -324,11 +338,17 @@ impl Server {
         if let Some(connection) = self.connection() {
             return Ok(connection);
         }
+        if self.gone.is_cancelled() {
+            return Err(GONE.to_owned());
+        }
         let server = Arc::clone(self);
         let connected = tokio::spawn(async move {
             let _connecting = server.connecting.lock().await;
             if let Some(connection) = server.connection() {
                 return Some(connection);
+            }
+            if server.gone.is_cancelled() {
+                return None;
             }
             let failed = server.now().error.as_ref().map(|(_, at)| *at);
             if server.now().connection.is_none()
@@ -347,149 +367,8 @@ impl Server {
                 .now()
                 .error
                 .as_ref()
-                .map_or_else(|| "the server was closed".to_owned(), |(error, _)| error.clone())),
+                .map_or_else(|| GONE.to_owned(), |(error, _)| error.clone())),
         }
-    }
-
-    /// Calls one tool.
-    pub(super) async fn call(
-        self: &Arc<Self>,
-        tool: &CalledTool,
-        context: &ToolContext,
-        text: &str,
-    ) -> ToolResult {
-        let tool_name = context.tool_name();
-        let arguments: Map<String, Value> = match serde_json::from_str(text) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                let message = format!("the arguments of `{tool_name}` are no JSON object: {error}");
-                return ToolResult::failure(FailureKind::InvalidArguments, message);
-            }
-        };
-        let connection = match self.connection_for_call().await {
-            Ok(connection) => connection,
-            Err(reason) => return self.lost(tool_name, &reason),
-        };
-        let answer = self.converse(&connection, tool, arguments, text, context).await;
-        match answer.map_err(|error| self.explained(error)) {
-            Ok(result) => {
-                if self.now().wants_sign_in {
-                    // A user has signed in meanwhile.
-                    self.change(|now| now.wants_sign_in = false);
-                }
-                if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
-                    connection.notifications.note_misfit(tool_name, fault);
-                    self.withdraw_output_schema(&tool.name).await;
-                }
-                result
-            }
-            Err(ConnectionError::Unread(reason)) => answer::unreadable(tool_name, &reason),
-            Err(ConnectionError::Lost(reason)) => self.lost(tool_name, &reason),
-            Err(error @ ConnectionError::Unauthorized { .. }) => {
-                self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
-                self.lost(tool_name, &error.to_string())
-            }
-            Err(ConnectionError::Refused { code, message, .. }) => ToolResult::error(format!(
-                "server `{}` refused the call of `{tool_name}` (error {code}): {message}",
-                self.name
-            )),
-        }
-    }
-
-    /// Calls one tool, and answers what its server asks the user meanwhile.
-    async fn converse(
-        &self,
-        connection: &Connection,
-        tool: &CalledTool,
-        mut arguments: Map<String, Value>,
-        text: &str,
-        context: &ToolContext,
-    ) -> Result<ToolResult, ConnectionError> {
-        let tool_name = context.tool_name();
-        let (mut rounds, mut answers) = (CallRounds::default(), InputAnswers::default());
-        loop {
-            let called = connection.call(&tool.name, arguments, answers, context).await;
-            let required = match called {
-                Ok(raw) => match answer::read(tool_name, &raw) {
-                    ServerAnswer::Result(result) => return Ok(result),
-                    ServerAnswer::InputRequired(required) => required,
-                },
-                Err(ConnectionError::Refused {
-                    code: PAGES_REQUIRED,
-                    data: Some(data),
-                    message,
-                }) if context.can_ask() && rounds.is_first() => {
-                    match InputRequired::of_pages(&data) {
-                        Some(required) => required,
-                        None => {
-                            let data = Some(data);
-                            let code = PAGES_REQUIRED;
-                            return Err(ConnectionError::Refused { code, message, data });
-                        }
-                    }
-                }
-                #[cfg(feature = "mcp-oauth")]
-                Err(ConnectionError::Unauthorized { scopes, .. })
-                    if rounds.signs_in()
-                        && Box::pin(self.sign_in(scopes.as_deref(), context)).await =>
-                {
-                    answers = InputAnswers::default();
-                    arguments = serde_json::from_str(text).unwrap_or_default();
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            answers = match rounds.answer(&self.name, &required, context).await {
-                Some(answers) => answers,
-                None => return Ok(answer::unanswered(tool_name, &required)),
-            };
-            // Few servers ask, so the arguments of most calls are read once.
-            arguments = serde_json::from_str(text).unwrap_or_default();
-        }
-    }
-
-    /// Asks the user of a call to sign in, where the program allows that. Returns `true` if it was
-    /// done.
-    #[cfg(feature = "mcp-oauth")]
-    async fn sign_in(&self, scopes: Option<&str>, context: &ToolContext) -> bool {
-        let Some(credentials) = self.shared.common.credentials_for_questions() else {
-            return false;
-        };
-        if self.config.has_own_token() || !context.can_ask() {
-            return false;
-        }
-        let scopes: Vec<&str> = scopes.unwrap_or_default().split_whitespace().take(64).collect();
-        let message = match scopes.as_slice() {
-            [] => "Sign in, so that the call can be made.".to_owned(),
-            scopes => {
-                let scopes = text::clean(cut(&scopes.join(", "), 512)).into_owned();
-                format!("The call needs further permission: {scopes}.")
-            }
-        };
-        let (found, page) = tokio::sync::oneshot::channel();
-        let sign_in = super::oauth::SignIn::new(&self.config, credentials).scopes(scopes);
-        let show = |page: &str| drop(found.send(page.to_owned()));
-        let mut sign_in = std::pin::pin!(sign_in.run(show));
-        let agreed = async {
-            let Ok(page) = page.await else { return std::future::pending().await };
-            let mut question = Question::new(message, QuestionForm::Url(page), context.clone());
-            question.server = Some(self.name.to_string());
-            context.put(question).await.is_ok()
-        };
-        let mut agreed = std::pin::pin!(agreed);
-        let done = tokio::select! {
-            done = &mut sign_in => done,
-            agreed = &mut agreed => {
-                if !agreed {
-                    return false;
-                }
-                sign_in.await
-            }
-        };
-        if let Err(error) = &done {
-            tracing::warn!(server = &*self.name, %error, "a sign-in failed");
-        }
-        done.is_ok()
     }
 
     /// Returns whether a tool returned a result that does not match its output schema.
@@ -546,11 +425,11 @@ impl Server {
         self.tried.send_replace(true);
     }
 
-    /// Waits; returns `true` if everything was closed meanwhile.
-    async fn sleep_unless_closed(&self, time: Duration) -> bool {
+    /// Waits; returns `true` if the server was removed or closed meanwhile.
+    async fn sleep_unless_gone(&self, time: Duration) -> bool {
         tokio::select! {
             () = tokio::time::sleep(time) => false,
-            () = self.shared.closed.cancelled() => true,
+            () = self.gone.cancelled() => true,
         }
     }
 }
@@ -608,7 +487,7 @@ async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: A
         server.losses.store(0, Ordering::Relaxed);
     }
     let losses = server.losses.fetch_add(1, Ordering::Relaxed);
-    if losses < server.config.retries && !server.sleep_unless_closed(backoff(losses)).await {
+    if losses < server.config.retries && !server.sleep_unless_gone(backoff(losses)).await {
         server.connect().await;
     }
 }

@@ -16,7 +16,7 @@ pub(super) type Listener = Arc<dyn Fn(&ServerStatus) + Send + Sync>;
 
 pub(super) struct SharedState {
     pub(super) toolbox: ToolBox,
-    pub(super) names: Names,
+    pub(super) names: Mutex<Names>,
     pub(super) common: ConnectionOptions,
     pub(super) lock: Option<Mutex<Lock>>,
     pub(super) withhold_new: bool,
@@ -30,7 +30,7 @@ impl SharedState {
     pub(super) fn new(toolbox: ToolBox, names: Names, common: ConnectionOptions) -> Self {
         Self {
             toolbox,
-            names,
+            names: Mutex::new(names),
             common,
             lock: None,
             withhold_new: false,

@@ -14,7 +14,7 @@ pub enum ServerState {
     Failed,
     /// The configuration disables it.
     Disabled,
-    /// It was closed with all the others.
+    /// It was removed, or closed with all the others.
     Closed,
 }
 

@@ -5,6 +5,7 @@ mod read;
 mod server;
 mod table;
 mod variables;
+mod watch;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use read::{ConfigReader, ObjectValues, RawServer};
 pub(crate) use server::OAuthClient;
 pub use server::ServerConfig;
 pub(crate) use server::{ServerEndpoint, public_url};
+pub use watch::ConfigWatch;
 
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
@@ -128,7 +130,7 @@ impl Config {
     #[must_use = "the second part says what is wrong with the file"]
     pub fn read(path: impl AsRef<Path>) -> (Self, Vec<ConfigProblem>) {
         let path = path.as_ref();
-        match text_of(path) {
+        match text_of(bytes_of(path), path) {
             Ok(text) => Self::parse(&text, path, |name| std::env::var(name).ok()),
             Err(problem) => (Self::default(), vec![*problem]),
         }
@@ -431,29 +433,34 @@ fn oauth(mut server: ServerConfig, mut given: ObjectValues) -> ServerConfig {
     }
 }
 
-/// Returns the text of a file, or the problem reading it.
-fn text_of(path: &Path) -> Result<String, Box<ConfigProblem>> {
-    let problem = |message: String| ConfigProblem::new(path, message);
-    let unreadable = |error: &std::io::Error| {
-        let problem = problem(format!("the file cannot be read: {error}"));
+/// Returns the contents of a file, or the problem reading it.
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Box<ConfigProblem>> {
+    let unreadable = |error: std::io::Error| {
+        let problem = ConfigProblem::new(path, format!("the file cannot be read: {error}"));
         Box::new(match error.kind() {
             std::io::ErrorKind::NotFound => problem.help("`toolbox init` writes one"),
             _ => problem,
         })
     };
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| unreadable(&error))?;
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(bytes)
+}
+
+/// Returns the contents of a file as text, or the problem with them.
+fn text_of(
+    bytes: Result<Vec<u8>, Box<ConfigProblem>>,
+    path: &Path,
+) -> Result<String, Box<ConfigProblem>> {
+    let bytes = bytes?;
     if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > MAX_BYTES) {
-        return Err(Box::new(problem("the file is longer than 4 MiB".to_owned())));
+        return Err(Box::new(ConfigProblem::new(path, "the file is longer than 4 MiB")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
-        Box::new(
-            problem("the file is not UTF-8".to_owned())
-                .at(&text, valid..valid + 1)
-                .help("save it as UTF-8"),
-        )
+        let problem = ConfigProblem::new(path, "the file is not UTF-8");
+        Box::new(problem.at(&text, valid..valid + 1).help("save it as UTF-8"))
     })
 }

@@ -13,7 +13,7 @@ use super::problem::ConfigProblem;
 use super::table::{FILE, KeySpec, SERVER, ValueKind};
 use super::variables::{self, VariableFault};
 use crate::context::InvalidRuleError;
-use crate::mcp::names::{InvalidServerNameError, check_server_name};
+use crate::mcp::names::{InvalidServerNameError, check_server_name, fitting_server_name};
 use crate::text::nearest_n;
 
 /// The longest time that a setting may have.
@@ -450,15 +450,9 @@ impl<'a> ConfigReader<'a> {
 
 /// Returns the fault in the name of a server, and its correction.
 fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
-    let kept: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
-        .take(LONGEST_NAME)
-        .collect();
-    let parts: Vec<&str> = kept.split('_').filter(|part| !part.is_empty()).collect();
-    let help = match parts.join("_") {
-        better if better.is_empty() => "write one of letters, digits, `_` and `-`".to_owned(),
-        better => format!("write `{better}`"),
+    let help = match fitting_server_name(name) {
+        None => "write one of letters, digits, `_` and `-`".to_owned(),
+        Some(better) => format!("write `{better}`"),
     };
     let what = match check_server_name(name).err()? {
         _ if name.is_empty() => "is empty",

@@ -145,7 +145,7 @@ fn discover_result(shared: &ServiceShared) -> Value {
 
 fn with_instructions(mut result: Value, shared: &ServiceShared) -> Value {
     if let Some(instructions) = &shared.options.instructions {
-        result["instructions"] = instructions.as_str().into();
+        result["instructions"] = instructions().into();
     }
     result
 }

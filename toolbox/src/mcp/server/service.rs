@@ -160,7 +160,18 @@ impl Service {
     /// Sets instructions on the tools as a whole, which hosts may pass to the model. Default: none.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
-        self.with(|options| options.instructions = Some(instructions.into()))
+        let instructions = instructions.into();
+        self.instructions_with(move || instructions.clone())
+    }
+
+    /// Computes the [instructions](Self::instructions) for each client that asks for them, for a
+    /// box whose tools change.
+    #[must_use]
+    pub fn instructions_with(
+        self,
+        instructions: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|options| options.instructions = Some(Arc::new(instructions)))
     }
 
     /// Sets whether deferred tools are listed and callable by their own names. Default `false`.

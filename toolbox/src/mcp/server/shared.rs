@@ -69,7 +69,7 @@ impl ServiceShared {
 pub(super) struct ServiceOptions {
     pub(super) info: ServerInfo,
     pub(super) title: Option<String>,
-    pub(super) instructions: Option<String>,
+    pub(super) instructions: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     pub(super) list_deferred: bool,
     pub(super) list_fresh_for: Duration,
     pub(super) page_size: usize,

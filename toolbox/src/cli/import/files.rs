@@ -1,0 +1,105 @@
+//! Files that are read within bounds, replaced as a whole, and put back from backups.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The maximum size of a file of another program, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The most backups that are kept of one file.
+const MAX_BACKUPS: u32 = 1000;
+
+/// Reads a file as text, or returns the reason why it cannot be used.
+pub(super) fn read(path: &Path) -> Result<String, String> {
+    let unreadable = |error: io::Error| format!("it cannot be read: {error}");
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err("it is longer than 16 MiB".to_owned());
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+}
+
+/// Replaces a file as a whole. A link stays, and the file it leads to is replaced; a new file can
+/// be read by its owner alone.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
+    staged.write_all(bytes)?;
+    if let Ok(metadata) = fs::metadata(&path) {
+        staged.as_file().set_permissions(metadata.permissions())?;
+    }
+    staged.as_file().sync_all()?;
+    staged.persist(&path)?;
+    Ok(())
+}
+
+/// Keeps the current contents of a file beside it, under a new name. Of a missing file, the backup
+/// is empty.
+pub(super) fn back_up(path: &Path) -> io::Result<PathBuf> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    for number in 1..=MAX_BACKUPS {
+        let backup = backup_of(path, number);
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(&backup) {
+            Ok(mut file) => {
+                file.write_all(&bytes)?;
+                file.sync_all()?;
+                return Ok(backup);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("there are too many backups of it"))
+}
+
+/// Puts a file back from its last backup, byte for byte, and removes the backup; `None` if there is
+/// none. The contents that are replaced are kept under the path that is returned.
+pub(super) fn put_back(path: &Path) -> io::Result<Option<PathBuf>> {
+    let is_there = |number: &u32| backup_of(path, *number).symlink_metadata().is_ok();
+    let Some(last) = (1..=MAX_BACKUPS).take_while(is_there).last() else { return Ok(None) };
+    let backup = backup_of(path, last);
+    let bytes = fs::read(&backup)?;
+    let undone = beside(path, "toolbox-undone");
+    if let Ok(current) = fs::read(path) {
+        replace(&undone, &current)?;
+    }
+    if bytes.is_empty() {
+        fs::remove_file(path)?;
+    } else {
+        replace(path, &bytes)?;
+    }
+    fs::remove_file(backup)?;
+    Ok(Some(undone))
+}
+
+fn backup_of(path: &Path, number: u32) -> PathBuf {
+    beside(path, &format!("toolbox-backup-{number}"))
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(end);
+    path.with_file_name(name)
+}

@@ -1,0 +1,452 @@
+//! `import`: takes over the servers of other programs.
+
+mod document;
+mod entry;
+mod files;
+mod hosts;
+mod ours;
+mod shown;
+mod variables;
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+pub(super) use hosts::named;
+
+use super::arguments::ImportCommand;
+use super::outcome::{Exit, Outcome};
+use super::text::{cut, line};
+use crate::mcp::fitting_server_name;
+use document::Document;
+use hosts::{HostFile, UserFolders};
+use ours::{Ours, Standing};
+use variables::Expansion;
+
+/// The name of the gateway among the servers of a program.
+const GATEWAY: &str = "toolbox";
+
+/// The longest name of a server for display, in characters.
+const LONGEST_NAME: usize = 80;
+
+/// The result for one server of a file.
+struct Imported {
+    name: String,
+    /// The name in the configuration.
+    own_name: String,
+    /// The path of keys that it stands under.
+    list: Vec<String>,
+    state: State,
+    shown: String,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    Standing(Standing),
+    /// It is this program.
+    Gateway,
+    Refused(String),
+}
+
+impl State {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Standing(Standing::New) => "new",
+            Self::Standing(Standing::Same) => "same",
+            Self::Standing(Standing::Conflict) => "conflict",
+            Self::Gateway => "gateway",
+            Self::Refused(_) => "refused",
+        }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Standing(Standing::Conflict) => {
+                Some("the configuration has another server of this name, which stays")
+            }
+            Self::Refused(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if the configuration has the server.
+    fn is_taken(&self) -> bool {
+        matches!(self, Self::Standing(Standing::New | Standing::Same))
+    }
+}
+
+/// The result for one file.
+struct ImportedFile {
+    file: HostFile,
+    document: Option<Document>,
+    /// The path of keys that the gateway stands under.
+    usual: Vec<String>,
+    fault: Option<String>,
+    servers: Vec<Imported>,
+    notes: Vec<String>,
+    backup: Option<PathBuf>,
+}
+
+/// Shows the servers of other programs, takes them over, or puts files back.
+pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome {
+    let path = match config.map_or_else(super::program::usual_path, Ok) {
+        Ok(path) => std::path::absolute(&path).unwrap_or(path),
+        Err(problem) => return Outcome::failed(Exit::Config, problem.summary()),
+    };
+    let folders = UserFolders::of_environment();
+    let (files, left): (Vec<_>, Vec<_>) = hosts::files(&folders, &wanted.from)
+        .into_iter()
+        .partition(|file| wanted.project || file.project.is_none());
+    if wanted.undo {
+        return undo(&path, &files, wanted.from.is_empty());
+    }
+    let mut ours = match Ours::read(path.clone()) {
+        Ok(ours) => ours,
+        Err(fault) => {
+            let message = format!("nothing can be added to {}: {fault}", path.display());
+            return Outcome::failed(Exit::Config, message);
+        }
+    };
+    let mut imported: Vec<ImportedFile> =
+        files.into_iter().map(|file| read(file, &folders, &mut ours)).collect();
+    let mut written = Ok(None);
+    let writes = wanted.write && !wanted.dry_run;
+    if writes && ours.is_changed {
+        written = ours.write().map(Some);
+    }
+    if writes && wanted.point && written.is_ok() {
+        imported.iter_mut().for_each(|file| point(file, &path));
+    }
+    report(&imported, &left, &path, wanted, written)
+}
+
+/// Reads a file, and takes its servers.
+fn read(file: HostFile, folders: &UserFolders, ours: &mut Ours) -> ImportedFile {
+    let mut imported = ImportedFile {
+        document: None,
+        usual: Vec::new(),
+        fault: None,
+        servers: Vec::new(),
+        notes: Vec::new(),
+        backup: None,
+        file,
+    };
+    if let Err(fault) = fill(&mut imported, folders, ours) {
+        imported.fault = Some(cut(&line(&fault), 300));
+    }
+    imported
+}
+
+fn fill(imported: &mut ImportedFile, folders: &UserFolders, ours: &mut Ours) -> Result<(), String> {
+    let file = &imported.file;
+    let text = files::read(&file.path)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let document = Document::parse(text, file.is_toml())?;
+    let home = folders.home.as_deref();
+    let lists = lists(&document, file, &mut imported.notes)?;
+    imported.usual = lists.first().cloned().unwrap_or_default();
+    for list in lists {
+        let keys: Vec<&str> = list.iter().map(String::as_str).collect();
+        for (name, value) in document.servers(&keys)? {
+            imported.servers.push(take(file, home, (&list, name), &value, ours));
+        }
+    }
+    imported.document = Some(document);
+    Ok(())
+}
+
+/// Returns the paths of keys under which a file has servers; the first is the usual one.
+fn lists(
+    document: &Document,
+    file: &HostFile,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Vec<String>>, String> {
+    let owned = |path: &[&str]| path.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+    let usual = owned(file.host.servers);
+    if file.host.name == "opencode" {
+        // Later versions have them one level below.
+        let servers = document.servers(&["mcp"])?;
+        let is_list = |(name, value): &(String, Value)| {
+            let is_server = ["type", "command", "url"].iter().any(|key| value.get(key).is_some());
+            name == "servers" && value.is_object() && !is_server
+        };
+        if servers.iter().any(is_list) {
+            return Ok(vec![owned(&["mcp", "servers"])]);
+        }
+    }
+    let mut lists = vec![usual];
+    if file.host.name == "claude-code" && file.project.is_none() {
+        let here = std::env::current_dir().ok();
+        let here = here.as_deref().and_then(Path::to_str);
+        let mut others = 0;
+        for (project, value) in document.servers(&["projects"]).unwrap_or_default() {
+            let servers = value["mcpServers"].as_object().map_or(0, serde_json::Map::len);
+            if Some(project.as_str()) == here && servers > 0 {
+                lists.push(owned(&["projects", &project, "mcpServers"]));
+            } else {
+                others += servers;
+            }
+        }
+        if others > 0 {
+            notes.push(format!("servers of other projects: {others}; run this in their folders"));
+        }
+    }
+    Ok(lists)
+}
+
+fn take(
+    file: &HostFile,
+    home: Option<&Path>,
+    (list, name): (&[String], String),
+    value: &Value,
+    ours: &mut Ours,
+) -> Imported {
+    let own_name = fitting_server_name(&name);
+    let mut imported = Imported {
+        own_name: own_name.clone().unwrap_or_default(),
+        list: list.to_vec(),
+        state: State::Gateway,
+        shown: String::new(),
+        notes: Vec::new(),
+        name,
+    };
+    let project = match list {
+        // In the file of the user, these are of one project.
+        [_, project, _] => Some(Path::new(project)),
+        _ => file.project.as_deref(),
+    };
+    let entry = entry::convert(&Expansion { host: file.host, project, home }, value);
+    let taken = entry.value.and_then(|value| {
+        imported.shown = shown::entry(&value);
+        if is_gateway(&value) {
+            return Ok(State::Gateway);
+        }
+        imported.notes = entry.notes;
+        let own_name = own_name.ok_or("no letter or digit of its name fits")?;
+        if own_name != imported.name {
+            imported.notes.push(format!("it is named `{own_name}` here"));
+        }
+        ours.take(&own_name, &value).map(State::Standing)
+    });
+    imported.state = taken.unwrap_or_else(|reason| State::Refused(cut(&line(&reason), 300)));
+    imported
+}
+
+/// Returns whether an entry starts this program as a server.
+fn is_gateway(value: &Value) -> bool {
+    let mut words = value["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let program = words.next().map(Path::new).and_then(Path::file_stem);
+    let own = std::env::current_exe().ok();
+    let is_own = program.is_some_and(|program| {
+        program == GATEWAY || own.as_deref().and_then(Path::file_stem) == Some(program)
+    });
+    is_own && words.any(|word| word == "serve")
+}
+
+/// Replaces the servers that were taken by the gateway, in the file of the program.
+fn point(imported: &mut ImportedFile, config: &Path) {
+    let has_gateway = imported.servers.iter().any(|server| server.state == State::Gateway);
+    let taken: Vec<&Imported> =
+        imported.servers.iter().filter(|server| server.state.is_taken()).collect();
+    let usual = keys(&imported.usual);
+    let Some(document) = &mut imported.document else { return };
+    if taken.is_empty() {
+        return;
+    }
+    let changed = (|| {
+        if leads_out(&imported.file) {
+            return Err("it is a link that leads out of the project".to_owned());
+        }
+        for server in &taken {
+            document.remove(&keys(&server.list), &server.name);
+        }
+        if !has_gateway {
+            let name = free_name(document, &usual)?;
+            if !document.add(&usual, &name, &gateway(imported.file.host.name, config)?) {
+                return Err("its list of servers is no object".to_owned());
+            }
+        }
+        ours::written(&imported.file.path, &document.text())
+    })();
+    match changed {
+        Ok(backup) => imported.backup = Some(backup),
+        Err(fault) => imported.fault = Some(cut(&line(&fault), 300)),
+    }
+}
+
+fn keys(list: &[String]) -> Vec<&str> {
+    list.iter().map(String::as_str).collect()
+}
+
+/// Returns a name for the gateway that no other server has.
+fn free_name(document: &Document, list: &[&str]) -> Result<String, String> {
+    let names: HashSet<String> =
+        document.servers(list)?.into_iter().map(|(name, _)| name).collect();
+    let candidates = std::iter::once(GATEWAY.to_owned())
+        .chain((2..).map(|number| format!("{GATEWAY}-{number}")));
+    let mut free = candidates.filter(|name| !names.contains(name));
+    Ok(free.next().unwrap_or_default())
+}
+
+/// Returns the entry of the gateway in the form of a program. It has all paths in full, since
+/// programs of a desktop know few variables.
+fn gateway(host: &str, config: &Path) -> Result<Value, String> {
+    let own = std::env::current_exe().map_err(|error| format!("the path of toolbox: {error}"))?;
+    let text = |path: &Path| {
+        path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is no text", path.display()))
+    };
+    let (own, config) = (text(&own)?, text(config)?);
+    let args = ["serve", "--config", config.as_str()];
+    Ok(match host {
+        "opencode" => {
+            let command: Vec<&str> = std::iter::once(own.as_str()).chain(args).collect();
+            json!({"type": "local", "command": command})
+        }
+        "vscode" | "claude-code" => json!({"type": "stdio", "command": own, "args": args}),
+        "zed" => json!({"source": "custom", "command": own, "args": args, "env": {}}),
+        _ => json!({"command": own, "args": args}),
+    })
+}
+
+/// Returns whether a file of a project is somewhere else.
+fn leads_out(file: &HostFile) -> bool {
+    let Some(project) = &file.project else { return false };
+    match (std::fs::canonicalize(&file.path), std::fs::canonicalize(project)) {
+        (Ok(path), Ok(project)) => !path.starts_with(project),
+        _ => true,
+    }
+}
+
+/// Puts the configuration and the files of other programs back.
+fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
+    let config = all.then_some(config);
+    let paths = files.iter().map(|file| file.path.as_path()).chain(config);
+    let (mut text, mut values, mut failed) = (String::new(), Vec::new(), false);
+    for path in paths {
+        let shown = line(&path.display().to_string());
+        match files::put_back(path) {
+            Ok(None) => {}
+            Ok(Some(before)) => {
+                let kept = line(&before.display().to_string());
+                let _ = writeln!(text, "{shown} is as it was; what it was until now is in {kept}");
+                values.push(json!({"file": shown, "undone": kept}));
+            }
+            Err(error) => {
+                failed = true;
+                let _ = writeln!(text, "{shown} cannot be put back: {error}");
+                values.push(json!({"file": shown, "error": error.to_string()}));
+            }
+        }
+    }
+    if text.is_empty() {
+        text = "there is no backup to put back".to_owned();
+    }
+    let mut outcome = Outcome::fine(text, json!({"undone": values}));
+    if failed || values.is_empty() {
+        outcome.exit = Exit::Failed;
+    }
+    outcome
+}
+
+fn report(
+    imported: &[ImportedFile],
+    left: &[HostFile],
+    config: &Path,
+    wanted: &ImportCommand,
+    written: Result<Option<PathBuf>, String>,
+) -> Outcome {
+    let mut text = String::new();
+    for file in imported {
+        file_lines(&mut text, file);
+    }
+    for file in left {
+        let path = line(&file.path.display().to_string());
+        let _ = writeln!(
+            text,
+            "{}  {path}\n  is not read: it is of a project; --project takes its servers too",
+            file.host.name
+        );
+    }
+    if imported.is_empty() && left.is_empty() {
+        text.push_str("no program with servers was found\n");
+    }
+    let shown = line(&config.display().to_string());
+    let backup = match &written {
+        Ok(Some(backup)) => {
+            let kept = line(&backup.display().to_string());
+            let _ = writeln!(text, "wrote {shown}; the file before is {kept}");
+            Some(kept)
+        }
+        _ => None,
+    };
+    let is_new = |server: &Imported| server.state == State::Standing(Standing::New);
+    let new =
+        imported.iter().flat_map(|file| &file.servers).filter(|server| is_new(server)).count();
+    if !wanted.write && new > 0 {
+        let _ = writeln!(text, "nothing was written: --write adds {new} servers to {shown}");
+    }
+    if wanted.point && !wanted.write {
+        text.push_str("--point changes the files of other programs together with --write\n");
+    }
+    let files: Vec<Value> = imported.iter().map(file_value).collect();
+    let value = json!({
+        "config": shown, "written": backup.is_some(), "backup": backup, "files": files,
+        "not_read": left.iter().map(|file| line(&file.path.display().to_string())).collect::<Vec<_>>(),
+    });
+    let mut outcome = Outcome::fine(text, value);
+    if let Err(fault) = written {
+        outcome.complaint = format!("error: {fault}");
+        outcome.exit = Exit::Config;
+    } else if imported.iter().any(|file| file.fault.is_some()) {
+        outcome.exit = Exit::Failed;
+    }
+    outcome
+}
+
+fn file_lines(text: &mut String, file: &ImportedFile) {
+    let path = line(&file.file.path.display().to_string());
+    let _ = writeln!(text, "{}  {path}", file.file.host.name);
+    if let Some(fault) = &file.fault {
+        let _ = writeln!(text, "  fault     {fault}");
+    }
+    for server in &file.servers {
+        let name = cut(&line(&server.name), LONGEST_NAME);
+        let shown = if server.shown.is_empty() { "" } else { ": " };
+        let _ = writeln!(text, "  {:<9} {name}{shown}{}", server.state.word(), server.shown);
+        let reason = server.state.reason().into_iter().map(str::to_owned);
+        for note in reason.chain(server.notes.iter().cloned()) {
+            let _ = writeln!(text, "            {}", line(&note));
+        }
+    }
+    for note in &file.notes {
+        let _ = writeln!(text, "  note      {note}");
+    }
+    if let Some(backup) = &file.backup {
+        let kept = line(&backup.display().to_string());
+        let _ = writeln!(text, "  pointed   it names toolbox now; the file before is {kept}");
+    }
+}
+
+fn file_value(file: &ImportedFile) -> Value {
+    let server = |server: &Imported| {
+        json!({
+            "name": cut(&line(&server.name), LONGEST_NAME),
+            "as": server.own_name,
+            "state": server.state.word(),
+            "target": server.shown,
+            "why": server.state.reason(),
+            "notes": server.notes.iter().map(|note| line(note)).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "host": file.file.host.name,
+        "file": line(&file.file.path.display().to_string()),
+        "error": file.fault,
+        "servers": file.servers.iter().map(server).collect::<Vec<_>>(),
+        "notes": file.notes,
+        "backup": file.backup.as_ref().map(|path| line(&path.display().to_string())),
+    })
+}
