@@ -54,6 +54,18 @@ impl Prompts {
         self.calls.register(prompt::tools_of(prompts));
     }
 
+    /// Removes prompts and adds others, as one change.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn exchange(&self, is_gone: impl Fn(&Prompt) -> bool, prompts: Vec<Prompt>) {
+        self.calls.exchange(|tool| is_gone(&Prompt::of(tool)), prompt::tools_of(prompts));
+    }
+
+    /// Declares that there may be prompts, though there are none yet.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn announce(&self) {
+        self.calls.change(|_| {});
+    }
+
     /// Removes a prompt, and returns it if it was there.
     #[allow(clippy::must_use_candidate, reason = "taking a prompt out is enough")]
     pub fn unregister(&self, name: &str) -> Option<Prompt> {

@@ -62,6 +62,18 @@ impl Resources {
         self.calls.register(resource::tools_of(resources));
     }
 
+    /// Removes resources and adds others, as one change.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn exchange(&self, is_gone: impl Fn(&Resource) -> bool, resources: Vec<Resource>) {
+        self.calls.exchange(|tool| is_gone(&Resource::of(tool)), resource::tools_of(resources));
+    }
+
+    /// Declares that there may be resources, though there are none yet.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn announce(&self) {
+        self.calls.change(|_| {});
+    }
+
     /// Removes the resource of a URI or of the text of a template, and returns it if it was there.
     #[allow(clippy::must_use_candidate, reason = "taking a resource out is enough")]
     pub fn unregister(&self, uri: &str) -> Option<Resource> {

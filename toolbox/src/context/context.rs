@@ -49,6 +49,9 @@ pub struct ToolContext {
     pub(crate) whole: bool,
 }
 
+/// The URI that is being read.
+struct ResourceUri(String);
+
 /// The values, limits and handles that the program passed with a call.
 #[derive(Clone, Default)]
 pub(crate) struct CallValues {
@@ -301,6 +304,16 @@ impl ToolContext {
     pub(crate) fn with_extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.values_mut().extensions.insert(Arc::new(value));
         self
+    }
+
+    /// Returns the URI that is being read, in the function of a resource.
+    #[must_use]
+    pub fn resource_uri(&self) -> Option<&str> {
+        self.extension::<ResourceUri>().map(|ResourceUri(uri)| uri.as_str())
+    }
+
+    pub(crate) fn with_resource_uri(self, uri: &str) -> Self {
+        self.with_extension(ResourceUri(uri.to_owned()))
     }
 
     /// Returns the context without the extension of type `T`.

@@ -54,7 +54,8 @@ impl Resources {
         }
         let arguments = Value::Object(variables).to_string();
         let call = ToolCall::new(context.call_id(), resource.uri(), arguments);
-        let result = self.calls.dispatch(Some(context), call, Pass::default()).await;
+        let context = context.clone().with_resource_uri(uri);
+        let result = self.calls.dispatch(Some(&context), call, Pass::default()).await;
         let limit = self.calls.shared.settings.result_bytes;
         let result = whole(result, "resource", uri, limit).map_err(|error| match error.kind() {
             // A URI whose variables do not fit the types of the function names nothing.

@@ -14,7 +14,8 @@ use super::file::SharedFile;
 use super::names::hex;
 
 /// The parts of a definition that are pinned, by their names in it.
-const PARTS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
+const PARTS: [&str; 7] =
+    ["title", "description", "inputSchema", "outputSchema", "annotations", "arguments", "mimeType"];
 
 /// The maximum time to wait for another program that writes. A write takes a moment unless its
 /// program is suspended.

@@ -70,7 +70,15 @@ impl Resource {
     ///
     /// The text is neither a URI nor a template.
     pub fn from_tool(uri: impl Into<String>, tool: Tool) -> Result<Self, InvalidUriError> {
-        let uri = UriTemplate::new(uri)?;
+        Ok(Self::of_uri(UriTemplate::new(uri)?, tool))
+    }
+
+    /// Returns a resource of another program, whose URI is any text.
+    pub(crate) fn foreign(uri: &str, is_template: bool, tool: Tool) -> Self {
+        Self::of_uri(UriTemplate::foreign(uri, is_template), tool)
+    }
+
+    fn of_uri(uri: UriTemplate, tool: Tool) -> Self {
         let facet = ResourceFacet {
             name: tool.name().to_owned(),
             mime_type: None,
@@ -82,7 +90,7 @@ impl Resource {
             uri,
         };
         let uri = facet.uri.as_str().to_owned();
-        Ok(Self { tool: tool.named(uri).with_facet(Arc::new(facet)) })
+        Self { tool: tool.named(uri).with_facet(Arc::new(facet)) }
     }
 
     /// Returns the resource that a tool of a box of resources is.

@@ -32,14 +32,19 @@ const MAX_URI: usize = 8 * 1024;
 pub struct UriTemplate {
     text: String,
     parts: Vec<Part>,
-    /// The parameters of a query at the end.
+    /// The parameters of a query at the end, or the variables of a template that is not read.
     query: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
-    Variable { name: String, takes_slashes: bool },
+    Variable {
+        name: String,
+        takes_slashes: bool,
+    },
+    /// Whatever follows, which is not read.
+    Rest,
 }
 
 /// A text that is neither a URI nor a template of URIs.
@@ -114,6 +119,23 @@ impl UriTemplate {
         Ok(Self { text, parts, query })
     }
 
+    /// Returns the URI or the template of another program, which reads it by itself: any text, and
+    /// of a template, whatever begins as it does.
+    pub(crate) fn foreign(text: &str, is_template: bool) -> Self {
+        let text = text.to_owned();
+        let Some((start, _)) = text.split_once('{').filter(|_| is_template) else {
+            let parts = vec![Part::Literal(text.clone())];
+            return Self { text, parts, query: Vec::new() };
+        };
+        let expressions = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
+        let names = expressions.flat_map(|(expression, _)| expression.split(','));
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        let names = names.map(|name| name.trim_matches(|c: char| !is_name(c)).to_owned());
+        let query = names.filter(|name| !name.is_empty()).take(64).collect();
+        let parts = vec![Part::Literal(start.to_owned()), Part::Rest];
+        Self { text, parts, query }
+    }
+
     /// Returns the text of the template, or the URI.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -130,7 +152,7 @@ impl UriTemplate {
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let of_path = self.parts.iter().filter_map(|part| match part {
             Part::Variable { name, .. } => Some(name.as_str()),
-            Part::Literal(_) => None,
+            Part::Literal(_) | Part::Rest => None,
         });
         of_path.chain(self.query.iter().map(String::as_str))
     }
@@ -142,6 +164,10 @@ impl UriTemplate {
     pub fn matches(&self, uri: &str) -> Option<Map<String, Value>> {
         if uri.len() > MAX_URI {
             return None;
+        }
+        if let [Part::Literal(start), Part::Rest] = self.parts.as_slice() {
+            let rest = uri.strip_prefix(start.as_str())?;
+            return (!rest.contains(char::is_control)).then(Map::new);
         }
         let mut values = Map::new();
         let mut rest = uri;
@@ -156,6 +182,7 @@ impl UriTemplate {
             parts = following;
             match part {
                 Part::Literal(text) => rest = rest.strip_prefix(text.as_str())?,
+                Part::Rest => rest = "",
                 Part::Variable { name, takes_slashes } => {
                     let (value, after) = rest.split_at(end_of_value(rest, following)?);
                     values.insert(name.clone(), decoded(value, *takes_slashes)?.into());

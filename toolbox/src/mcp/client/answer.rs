@@ -5,8 +5,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::questions::InputRequired;
+use super::requests::ServerRequest;
 use super::text;
-use crate::call::{Content, FailureKind, ToolResult};
+use crate::call::{Content, FailureKind, ResourceContents, Role, ToolResult};
+use crate::prompt::{self, PromptMessage};
+use crate::resource;
 use crate::text::cut;
 use crate::text::{QUOTED, quote};
 use crate::validate::{self, ValidationLimits};
@@ -17,6 +20,12 @@ struct RawResult<'a> {
     result_type: Option<String>,
     #[serde(borrow, default)]
     content: Vec<&'a RawValue>,
+    /// Those of a prompt.
+    #[serde(borrow, default)]
+    messages: Vec<RawMessage<'a>>,
+    /// Those of a resource.
+    #[serde(borrow, default)]
+    contents: Vec<&'a RawValue>,
     #[serde(borrow)]
     structured_content: Option<&'a RawValue>,
     #[serde(default)]
@@ -27,6 +36,13 @@ struct RawResult<'a> {
     request_state: Option<String>,
     #[serde(borrow, default, rename = "_meta")]
     meta: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct RawMessage<'a> {
+    role: Role,
+    #[serde(borrow)]
+    content: &'a RawValue,
 }
 
 /// The keys of `_meta` that concern one connection, and are not forwarded to another.
@@ -52,7 +68,7 @@ pub(super) enum ServerAnswer {
 }
 
 /// Reads the text of an answer. `tool` is named in the error if it cannot be read.
-pub(super) fn read(tool: &str, raw: &str) -> ServerAnswer {
+pub(super) fn read(request: ServerRequest<'_>, tool: &str, raw: &str) -> ServerAnswer {
     let answer: RawResult<'_> = match serde_json::from_str(raw) {
         Ok(answer) => answer,
         Err(error) => return ServerAnswer::Result(unreadable(tool, &error.to_string())),
@@ -65,7 +81,40 @@ pub(super) fn read(tool: &str, raw: &str) -> ServerAnswer {
             of_error: false,
         });
     }
-    ServerAnswer::Result(result_of(tool, &answer))
+    ServerAnswer::Result(match request {
+        ServerRequest::Tool { .. } => result_of(tool, &answer),
+        ServerRequest::Prompt { .. } => messages_of(&answer),
+        ServerRequest::Resource { .. } => contents_of(&answer),
+    })
+}
+
+fn messages_of(answer: &RawResult<'_>) -> ToolResult {
+    let message = |message: &RawMessage<'_>| {
+        let content = content(message.content.get());
+        match message.role {
+            Role::User => PromptMessage::user(content),
+            Role::Assistant => PromptMessage::assistant(content),
+        }
+    };
+    prompt::result_of(answer.messages.iter().map(message).collect())
+}
+
+fn contents_of(answer: &RawResult<'_>) -> ToolResult {
+    let read = |raw: &&RawValue| serde_json::from_str::<ResourceContents>(raw.get());
+    match answer.contents.iter().map(read).collect::<Result<Vec<_>, _>>() {
+        Ok(contents) => {
+            let cleaned = |contents: ResourceContents| match cleaned(contents.into()) {
+                Content::Resource(contents) => Some(*contents),
+                _ => None,
+            };
+            resource::result_of(Some(contents.into_iter().filter_map(cleaned).collect()))
+        }
+        Err(error) => {
+            let reason = quote(&error.to_string(), 4 * QUOTED);
+            let text = format!("the contents cannot be read: {reason}");
+            ToolResult::failure(FailureKind::InvalidOutput, text)
+        }
+    }
 }
 
 fn result_of(tool: &str, raw_result: &RawResult<'_>) -> ToolResult {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, ListToolsRequest, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    ClientConfig, ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
@@ -18,22 +18,18 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use super::envelope::{QUESTION, UNREAD};
 use super::list::{MAX_PAGES, MAX_TOOLS, ToolList};
 use super::notifications::Notifications;
-use super::questions::{self, InputAnswers};
+use super::questions;
 use super::stdio::{Child, Stdio};
 use super::{http, reason, text};
-use crate::context::ToolContext;
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
 use crate::text::cut;
-
-/// The key in `_meta` of a request for the capabilities of the client.
-const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Options and resources common to the connections of all servers of a box.
 #[derive(Debug)]
@@ -264,7 +260,7 @@ impl Connection {
     }
 
     /// Returns `true` if each request of the connection stands alone.
-    fn is_stateless(&self) -> bool {
+    pub(super) fn is_stateless(&self) -> bool {
         self.info().is_some_and(|info| !info.protocol_version.has_initialize())
     }
 
@@ -348,35 +344,11 @@ impl Connection {
             }
             cursor = Some(next);
         }
+        self.list_offers(&mut listed).await;
         Ok(listed)
     }
 
-    /// Calls a tool by the server's own name for it, and returns the text of the result.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        arguments: Map<String, Value>,
-        answers: InputAnswers,
-        context: &ToolContext,
-    ) -> Result<String, ConnectionError> {
-        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        params.input_responses = answers.responses;
-        params.request_state = answers.state;
-        let mut meta = super::request_meta::meta_of(context);
-        if self.is_stateless() {
-            let can_ask = context.can_ask();
-            let capabilities = if can_ask { questions::capabilities() } else { json!({}) };
-            meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
-        }
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let mut options = PeerRequestOptions::no_options();
-        options.meta = Some(meta);
-        let handle = self.send(request, options).await?;
-        let _listening = self.notifications.listen(handle.progress_token.clone(), context);
-        Ok(self.answer(handle).await?.raw)
-    }
-
-    async fn send(
+    pub(super) async fn send(
         &self,
         request: ClientRequest,
         options: PeerRequestOptions,
@@ -388,7 +360,7 @@ impl Connection {
     }
 
     /// Waits for an answer. Dropping the future cancels the request at the server.
-    async fn answer(
+    pub(super) async fn answer(
         &self,
         handle: RequestHandle<RoleClient>,
     ) -> Result<http::WrappedPage, ConnectionError> {
@@ -439,13 +411,28 @@ impl Connection {
     /// Subscribes to list changes at a server of the newer protocol, again after each interruption.
     pub(super) async fn subscribe_to_changes(&self) {
         let Some(info) = self.info() else { return };
-        let announces =
-            info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
-        if !announces || info.protocol_version.has_initialize() {
+        let announced = &info.capabilities;
+        let tools = announced.tools.as_ref().is_some_and(|own| own.list_changed == Some(true));
+        let prompts = announced.prompts.as_ref().is_some_and(|own| own.list_changed == Some(true));
+        let resources =
+            announced.resources.as_ref().is_some_and(|own| own.list_changed == Some(true));
+        if !(tools || prompts || resources) || info.protocol_version.has_initialize() {
             return std::future::pending().await;
         }
         let peer: &Peer<RoleClient> = &self.running;
-        let filter = || SubscriptionFilter::builder().tools_list_changed().build();
+        let filter = || {
+            let mut filter = SubscriptionFilter::builder();
+            if tools {
+                filter = filter.tools_list_changed();
+            }
+            if prompts {
+                filter = filter.prompts_list_changed();
+            }
+            if resources {
+                filter = filter.resources_list_changed();
+            }
+            filter.build()
+        };
         let mut failures = 0_u32;
         while failures < 3 {
             match peer.listen(filter()).await {

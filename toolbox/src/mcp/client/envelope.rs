@@ -66,7 +66,15 @@ impl MessageReader {
         let reading = match request {
             ClientRequest::DiscoverRequest(_) => AnswerKind::Probe,
             ClientRequest::ListToolsRequest(_) => AnswerKind::List,
-            ClientRequest::CallToolRequest(_) => AnswerKind::Raw,
+            ClientRequest::CallToolRequest(_)
+            | ClientRequest::ListPromptsRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ListResourcesRequest(_)
+            | ClientRequest::ListResourceTemplatesRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+            | ClientRequest::SubscribeRequest(_)
+            | ClientRequest::UnsubscribeRequest(_)
+            | ClientRequest::CompleteRequest(_) => AnswerKind::Raw,
             _ => AnswerKind::Typed,
         };
         self.expected.insert(id.clone(), reading);
@@ -158,8 +166,14 @@ impl MessageReader {
     ) -> Option<ServerJsonRpcMessage> {
         if envelope.id.is_none() {
             match method.get() {
-                r#""notifications/tools/list_changed""# => {
+                r#""notifications/tools/list_changed""#
+                | r#""notifications/prompts/list_changed""#
+                | r#""notifications/resources/list_changed""# => {
                     self.notifications.list_changed();
+                    return None;
+                }
+                r#""notifications/resources/updated""# => {
+                    self.notifications.resource_updated(envelope.params?.get());
                     return None;
                 }
                 r#""notifications/progress""# => {
@@ -168,7 +182,7 @@ impl MessageReader {
                 }
                 r#""notifications/subscriptions/acknowledged""#
                 | r#""notifications/cancelled""# => {}
-                // Log messages and notifications about prompts and resources are not used.
+                // Log messages are not used.
                 _ => return None,
             }
         }

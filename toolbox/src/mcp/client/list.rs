@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::handed_on;
+use super::offers::OfferList;
 use super::text;
 use crate::definition::Icon;
 use crate::definition::ToolAnnotations;
@@ -48,6 +49,10 @@ pub(super) struct ToolList {
     /// The tools that cannot be used, each with the reason.
     pub(super) dropped: Vec<(String, String)>,
     pub(super) notices: Vec<String>,
+    /// The prompts and the resources.
+    pub(super) offers: OfferList,
+    /// `true` if the server completes arguments.
+    pub(super) completes: bool,
     names: HashSet<String>,
     bytes: usize,
     too_many: bool,
@@ -79,9 +84,32 @@ struct RawAnnotations {
     open_world_hint: Option<bool>,
 }
 
+impl ServerTool {
+    /// Returns the URI of the page that belongs to the tool.
+    fn linked_resource(&self) -> Option<&str> {
+        let nested = self.meta.get("ui").and_then(|ui| ui.get("resourceUri"));
+        let uri = nested.or_else(|| self.meta.get("ui/resourceUri"))?;
+        uri.as_str().filter(|uri| uri.starts_with("ui://") && uri.len() < 8192)
+    }
+}
+
 impl ToolList {
     pub(super) fn len(&self) -> usize {
         self.tools.len()
+    }
+
+    /// Returns all definitions by their keys in the lock file.
+    pub(super) fn pins(&self) -> impl Iterator<Item = (Cow<'_, str>, &Value)> {
+        let tools = self.tools.iter().map(|tool| (Cow::Borrowed(tool.name.as_str()), &tool.raw));
+        let prompts = self.offers.prompts.iter().map(|own| (Cow::Owned(own.key()), &own.texts.raw));
+        let resources = self.offers.resources.iter();
+        let resources = resources.map(|own| (Cow::Owned(own.key()), &own.texts.raw));
+        tools.chain(prompts).chain(resources)
+    }
+
+    /// Returns the URIs of resources that tools refer to by their `_meta`, such as their pages.
+    pub(super) fn linked_resources(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().filter_map(ServerTool::linked_resource)
     }
 
     pub(super) fn notice(&mut self, notice: String) {

@@ -8,12 +8,15 @@ mod flags;
 mod http;
 mod list;
 mod mount;
+mod mount_offers;
 mod notifications;
 #[cfg(feature = "mcp-oauth")]
 mod oauth;
+mod offers;
 mod questions;
 mod reason;
 mod request_meta;
+mod requests;
 mod server;
 mod shared_state;
 mod status;
@@ -223,8 +226,8 @@ impl Servers {
             let Some(mut lock) = self.shared.shared.lock() else { return Ok(()) };
             let mut next = lock.clone();
             next.update(|lock| {
-                for tool in &listed.tools {
-                    lock.pin(&server.name, &tool.name, &tool.raw);
+                for (key, raw) in listed.pins() {
+                    lock.pin(&server.name, &key, raw);
                 }
             })?;
             *lock = next;

@@ -7,28 +7,35 @@ use super::flags;
 use super::list::{self, ServerTool, ToolList};
 use super::server::{CalledTool, Server};
 use super::status::{WithheldReason, WithheldTool};
+use serde_json::Value;
+
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
 use crate::mcp::lock::{Lock, PinStatus};
 use crate::mcp::names;
+use crate::prompt::Prompt;
+use crate::resource::Resource;
 use crate::tool::Tool;
 
 /// The tools of a list that are in the box, and those that are withheld.
 #[derive(Debug, Default)]
 pub(super) struct Mounted {
     pub(super) tools: Vec<Tool>,
+    pub(super) prompts: Vec<Prompt>,
+    pub(super) resources: Vec<Resource>,
     pub(super) withheld: Vec<WithheldTool>,
     pub(super) notices: Vec<String>,
 }
 
 impl Mounted {
-    fn withhold(&mut self, name: &str, reason: WithheldReason, detail: String) {
+    pub(super) fn withhold(&mut self, name: &str, reason: WithheldReason, detail: String) {
         self.withheld.push(WithheldTool { name: list::display_name(name), reason, detail });
     }
 }
 
-/// Makes tools of a list; the box is not changed yet.
-pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> Mounted {
+/// Makes tools of a list; the box is not changed yet. Returns the keys of all definitions that the
+/// lock admits as well.
+pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> (Mounted, HashSet<String>) {
     let mut mounted = Mounted::default();
     for (name, detail) in &listed.dropped {
         mounted.withhold(name, WithheldReason::Invalid, detail.clone());
@@ -42,7 +49,7 @@ pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> Mounted {
     let all = listed.tools.iter().map(|tool| tool.name.as_str());
     let names = shared.names.lock().of_server(&server.name, all);
     for (tool, name) in listed.tools.iter().zip(names) {
-        if !approved.contains(&tool.name.as_str()) {
+        if !approved.contains(&tool.name) {
             continue;
         }
         let spare = names::with_digest(&server.name, &tool.name);
@@ -65,23 +72,28 @@ pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> Mounted {
             Err(detail) => mounted.withhold(&tool.name, WithheldReason::Invalid, detail),
         }
     }
-    mounted
+    (mounted, approved)
 }
 
 /// Returns the tools that the lock admits, and withholds the others.
-fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) -> HashSet<&'a str> {
-    let names = listed.tools.iter().map(|tool| tool.name.as_str());
-    let Some(mut lock) = server.shared.lock() else { return names.collect() };
-    let is_new = |lock: &Lock, tool: &ServerTool| {
-        lock.judge(&server.name, &tool.name, &tool.raw) == PinStatus::New
+pub(super) fn approved(
+    server: &Server,
+    listed: &ToolList,
+    mounted: &mut Mounted,
+) -> HashSet<String> {
+    let keys = listed.pins().map(|(key, _)| key.into_owned());
+    let Some(mut lock) = server.shared.lock() else { return keys.collect() };
+    let is_new = |lock: &Lock, (key, raw): (&str, &Value)| {
+        lock.judge(&server.name, key, raw) == PinStatus::New
     };
     let mut kept = lock.refresh();
-    if !server.shared.withhold_new && listed.tools.iter().any(|tool| is_new(&lock, tool)) {
+    let has_new = listed.pins().any(|(key, raw)| is_new(&lock, (&key, raw)));
+    if !server.shared.withhold_new && has_new {
         kept = lock.update(|lock| {
-            for tool in &listed.tools {
+            for (key, raw) in listed.pins() {
                 // Another program may have pinned it first.
-                if is_new(lock, tool) {
-                    lock.pin(&server.name, &tool.name, &tool.raw);
+                if is_new(lock, (&key, raw)) {
+                    lock.pin(&server.name, &key, raw);
                 }
             }
         });
@@ -91,26 +103,26 @@ fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) ->
         mounted.notices.push(error.to_string());
     }
     let mut approved = HashSet::new();
-    for tool in &listed.tools {
-        match lock.judge(&server.name, &tool.name, &tool.raw) {
+    for (key, raw) in listed.pins() {
+        match lock.judge(&server.name, &key, raw) {
             PinStatus::Approved => {
-                approved.insert(tool.name.as_str());
+                approved.insert(key.into_owned());
             }
             PinStatus::Unreadable => {
                 let detail = "its entry in the lock file cannot be read; look at it, then approve of the server's tools";
-                mounted.withhold(&tool.name, WithheldReason::Unreadable, detail.to_owned());
+                mounted.withhold(&key, WithheldReason::Unreadable, detail.to_owned());
             }
             PinStatus::New => {
                 let detail =
                     "it was never approved; look at it, then approve of the server's tools";
-                mounted.withhold(&tool.name, WithheldReason::New, detail.to_owned());
+                mounted.withhold(&key, WithheldReason::New, detail.to_owned());
             }
             PinStatus::Changed(parts) => {
                 let detail = format!(
                     "its {} changed since it was approved; look at it, then approve of the server's tools",
                     parts.join(", ")
                 );
-                mounted.withhold(&tool.name, WithheldReason::Changed, detail);
+                mounted.withhold(&key, WithheldReason::Changed, detail);
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast};
 
 use crate::context::{CancellationToken, Conversation, Principal, ToolContext};
 use crate::mcp::client::questions::elicit;
@@ -17,10 +17,10 @@ use crate::sync::Mutex;
 use crate::text::cut;
 
 /// The incoming notifications of one connection.
-#[derive(Default)]
 pub(super) struct Notifications {
     server: Arc<str>,
     changed: Notify,
+    updates: broadcast::Sender<Arc<str>>,
     ended: CancellationToken,
     listeners: Mutex<Listeners>,
     garbage: AtomicU64,
@@ -72,6 +72,9 @@ impl Listener {
 const EARLY_LOOKS: u32 = 20;
 const EARLY_PAUSE: Duration = Duration::from_millis(25);
 
+/// The maximum number of changes of resources that wait to be passed on.
+const WAITING_UPDATES: usize = 64;
+
 /// The maximum number of reports that wait for their call.
 const MAX_EARLY: usize = 64;
 
@@ -80,12 +83,38 @@ const MAX_MESSAGE: usize = 4096;
 
 impl Notifications {
     pub(super) fn new(server: Arc<str>) -> Arc<Self> {
-        Arc::new(Self { server, ..Self::default() })
+        Arc::new(Self {
+            server,
+            changed: Notify::new(),
+            updates: broadcast::Sender::new(WAITING_UPDATES),
+            ended: CancellationToken::new(),
+            listeners: Mutex::default(),
+            garbage: AtomicU64::new(0),
+            stray: AtomicU64::new(0),
+            too_long: AtomicU64::new(0),
+            misfits: Mutex::default(),
+        })
     }
 
     /// Records that the list of tools changed.
     pub(super) fn list_changed(&self) {
         self.changed.notify_one();
+    }
+
+    /// Records that the contents of a resource changed.
+    pub(super) fn resource_updated(&self, params: &str) {
+        let params: Option<Value> = serde_json::from_str(params).ok();
+        let uri = params.as_ref().and_then(|params| params.get("uri")?.as_str());
+        match uri.filter(|uri| uri.len() <= MAX_MESSAGE) {
+            // Nobody hears of a change that comes before the server is mounted.
+            Some(uri) => drop(self.updates.send(Arc::from(uri))),
+            None => self.note_garbage(b"resources/updated"),
+        }
+    }
+
+    /// Returns a receiver of the URIs of resources that change.
+    pub(super) fn updates(&self) -> broadcast::Receiver<Arc<str>> {
+        self.updates.subscribe()
     }
 
     /// Waits until the list of tools changes, counted from the last wait.

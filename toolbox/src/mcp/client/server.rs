@@ -1,9 +1,12 @@
 //! One server over its lifetime: connected, lost, reconnected.
 
 mod call;
+mod links;
 mod retire;
 
-use std::collections::HashSet;
+pub(super) use call::OfferRequest;
+
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
@@ -15,6 +18,7 @@ use tokio::time::Instant;
 use super::connection::{Connection, ConnectionError};
 use super::list::ToolList;
 use super::mount::{self, Mounted};
+use super::mount_offers;
 use super::shared_state::SharedState;
 use super::status::{ServerState, ServerStatus};
 use super::text;
@@ -23,6 +27,7 @@ use crate::context::CancellationToken;
 use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
 use crate::mcp::count::Count;
 use crate::mcp::names::Names;
+use crate::resource::Resource;
 use crate::sync::Mutex;
 use crate::text::cut;
 
@@ -74,6 +79,8 @@ struct Now {
     notices: Vec<String>,
     /// The tools that returned a result which does not match their output schema.
     misfits: HashSet<Arc<str>>,
+    /// The resources that its results refer to, and that it does not list.
+    linked: VecDeque<Resource>,
 }
 
 impl Server {
@@ -156,6 +163,8 @@ impl Server {
             server_version: own.map(|own| cleaned(&own.version)),
             instructions: info.as_ref().and_then(|info| info.instructions.as_deref()).map(cleaned),
             tools: now.mounted.tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            prompts: now.mounted.prompts.iter().map(|own| own.name().to_owned()).collect(),
+            resources: now.mounted.resources.iter().map(|own| own.uri().to_owned()).collect(),
             withheld: now.mounted.withheld.clone(),
             notices,
             error: now.error.as_ref().map(|(error, _)| error.clone()),
@@ -264,7 +273,7 @@ impl Server {
         let server = Arc::clone(self);
         let mount = move || {
             let Some(_mounting) = server.mounting() else { return };
-            let mounted = mount::mount(&server, &listed);
+            let mounted = server.mounted_of(&listed);
             server.now().listed = Some(Arc::new(listed));
             server.exchange(mounted);
         };
@@ -279,8 +288,23 @@ impl Server {
     /// Replaces the mounted tools. The caller holds `mounting`.
     fn exchange(&self, mounted: Mounted) {
         let before = std::mem::take(&mut self.now().mounted);
-        self.shared.put(&before.tools, &mounted.tools);
+        self.put(&before, &mounted);
+        if self.gone.is_cancelled() {
+            self.forget_links();
+        }
         self.now().mounted = mounted;
+    }
+
+    fn put(&self, before: &Mounted, now: &Mounted) {
+        self.shared.put(&before.tools, &now.tools);
+        self.shared.put_prompts(&before.prompts, &now.prompts);
+        self.shared.put_resources(&before.resources, &now.resources);
+    }
+
+    fn mounted_of(self: &Arc<Self>, listed: &ToolList) -> Mounted {
+        let (mut mounted, approved) = mount::mount(self, listed);
+        mount_offers::mount(self, listed, &approved, &mut mounted);
+        mounted
     }
 
     /// Evaluates the last list again after an approval.
@@ -288,7 +312,7 @@ impl Server {
         let Some(listed) = self.listed() else { return };
         {
             let Some(_mounting) = self.mounting() else { return };
-            self.exchange(mount::mount(self, &listed));
+            self.exchange(self.mounted_of(&listed));
         }
         self.announce();
     }
@@ -299,7 +323,7 @@ impl Server {
         let Some(listed) = self.listed() else { return };
         let tools = || listed.tools.iter().map(|tool| tool.name.as_str());
         if before.of_server(&self.name, tools()) != now.of_server(&self.name, tools()) {
-            self.exchange(mount::mount(self, &listed));
+            self.exchange(self.mounted_of(&listed));
         }
     }
 
@@ -436,8 +460,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.forget_links();
         let now = std::mem::take(&mut *self.now());
-        self.shared.clear(&now.mounted.tools);
+        self.put(&now.mounted, &Mounted::default());
     }
 }
 
@@ -451,8 +476,10 @@ async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: A
     let since = Instant::now();
     let changes = connection.subscribe_to_changes();
     let mut changes = std::pin::pin!(changes);
+    let mut updates = connection.notifications.updates();
     loop {
         tokio::select! {
+            Ok(uri) = updates.recv() => shared.toolbox.resources().changed(uri),
             () = shared.closed.cancelled() => return connection.close().await,
             () = connection.closed() => break,
             () = &mut changes => {}

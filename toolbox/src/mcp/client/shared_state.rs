@@ -9,6 +9,8 @@ use crate::collection::ToolBox;
 use crate::context::CancellationToken;
 use crate::mcp::lock::Lock;
 use crate::mcp::names::Names;
+use crate::prompt::Prompt;
+use crate::resource::Resource;
 use crate::sync::Mutex;
 use crate::tool::Tool;
 
@@ -83,9 +85,30 @@ impl SharedState {
         self.toolbox.exchange(is_gone, changed);
     }
 
-    /// Removes a server's tools from the box.
-    pub(super) fn clear(&self, tools: &[Tool]) {
-        self.put(tools, &[]);
+    /// Replaces a server's prompts in the box, like its tools.
+    pub(super) fn put_prompts(&self, before: &[Prompt], now: &[Prompt]) {
+        let kept: HashSet<&str> = now.iter().map(Prompt::name).collect();
+        let is_ours = |there: &Prompt| {
+            let mut old = before.iter().filter(|old| old.name() == there.name());
+            old.any(|old| old.source() == there.source())
+        };
+        let is_gone = |there: &Prompt| !kept.contains(there.name()) && is_ours(there);
+        if !before.is_empty() || !now.is_empty() {
+            self.toolbox.prompts().exchange(is_gone, now.to_vec());
+        }
+    }
+
+    /// Replaces a server's resources in the box, like its tools.
+    pub(super) fn put_resources(&self, before: &[Resource], now: &[Resource]) {
+        let kept: HashSet<&str> = now.iter().map(Resource::uri).collect();
+        let old: HashMap<&str, &Resource> = before.iter().map(|own| (own.uri(), own)).collect();
+        let is_gone = |there: &Resource| {
+            let ours = old.get(there.uri()).is_some_and(|old| old.source() == there.source());
+            ours && !kept.contains(there.uri())
+        };
+        if !before.is_empty() || !now.is_empty() {
+            self.toolbox.resources().exchange(is_gone, now.to_vec());
+        }
     }
 
     /// Returns a snapshot of the names in the box, to test which are free.

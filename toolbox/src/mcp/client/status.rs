@@ -39,7 +39,13 @@ pub struct ServerStatus {
     pub instructions: Option<String>,
     /// The names of its tools in the box, in the order of its list.
     pub tools: Vec<String>,
-    /// The listed tools that are not in the box.
+    /// The names of its prompts in the box, in the order of its list.
+    pub prompts: Vec<String>,
+    /// The URIs of its resources and the texts of its templates in the box; those that its tools
+    /// refer to as well.
+    pub resources: Vec<String>,
+    /// The listed tools, prompts (`prompt NAME`) and resources (`resource URI`) that are not in the
+    /// box.
     pub withheld: Vec<WithheldTool>,
     /// Findings for the user: suspicious descriptions, a list that was cut, garbage between
     /// messages, results that do not match the output schema of their tool.

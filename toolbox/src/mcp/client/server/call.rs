@@ -1,24 +1,50 @@
 //! One call at a server, with what its server asks meanwhile.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{CalledTool, Server};
-use crate::call::{FailureKind, ToolResult};
+use crate::call::{FailureKind, ToolError, ToolResult};
 use crate::context::ToolContext;
 #[cfg(feature = "mcp-oauth")]
 use crate::context::{Question, QuestionForm};
 use crate::mcp::client::answer::{self, ServerAnswer};
 use crate::mcp::client::connection::{Connection, ConnectionError};
 use crate::mcp::client::questions::{CallRounds, InputAnswers, InputRequired};
-#[cfg(feature = "mcp-oauth")]
+use crate::mcp::client::requests::ServerRequest;
 use crate::mcp::client::text;
-#[cfg(feature = "mcp-oauth")]
-use crate::text::cut;
+use crate::text::{QUOTED, cut, quote};
 
 /// The error code with which a server of an older version names pages that the user has to open.
 const PAGES_REQUIRED: i32 = -32042;
+
+/// The error code of parameters that do not fit: of an unknown resource as well.
+const INVALID_PARAMS: i32 = -32602;
+
+/// The error code of an unknown resource, of servers of older versions.
+const NO_RESOURCE: i32 = -32002;
+
+/// The maximum length of a value that completes an argument, in bytes.
+const MAX_VALUE: usize = 4096;
+
+/// A request for a prompt or a resource.
+pub(in crate::mcp::client) enum OfferRequest<'a> {
+    /// The messages of a prompt, with its arguments as JSON.
+    Prompt { name: &'a str, arguments: &'a str },
+    /// The contents of a resource.
+    Resource { uri: &'a str },
+}
+
+impl OfferRequest<'_> {
+    fn as_sent(&self) -> ServerRequest<'_> {
+        match *self {
+            Self::Prompt { name, arguments } => ServerRequest::Prompt { name, arguments },
+            Self::Resource { uri } => ServerRequest::Resource { uri },
+        }
+    }
+}
 
 impl Server {
     /// Calls one tool.
@@ -30,24 +56,19 @@ impl Server {
     ) -> ToolResult {
         let _call = self.calls.take();
         let tool_name = context.tool_name();
-        let arguments: Map<String, Value> = match serde_json::from_str(text) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                let message = format!("the arguments of `{tool_name}` are no JSON object: {error}");
-                return ToolResult::failure(FailureKind::InvalidArguments, message);
-            }
-        };
         let connection = match self.connection_for_call().await {
             Ok(connection) => connection,
             Err(reason) => return self.lost(tool_name, &reason),
         };
-        let answer = self.converse(&connection, tool, arguments, text, context).await;
+        let request = ServerRequest::Tool { name: &tool.name, arguments: text };
+        let answer = self.converse(&connection, request, context).await;
         match answer.map_err(|error| self.explained(error)) {
             Ok(result) => {
                 if self.now().wants_sign_in {
                     // A user has signed in meanwhile.
                     self.change(|now| now.wants_sign_in = false);
                 }
+                self.remember_links(&result);
                 if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
                     connection.notifications.note_misfit(tool_name, fault);
                     self.withdraw_output_schema(&tool.name).await;
@@ -67,21 +88,77 @@ impl Server {
         }
     }
 
-    /// Calls one tool, and answers what its server asks the user meanwhile.
+    /// Gets a prompt, or reads a resource.
+    pub(in crate::mcp::client) async fn offer(
+        self: &Arc<Self>,
+        request: &OfferRequest<'_>,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let _call = self.calls.take();
+        let infrastructure = |reason: String| {
+            let text = format!("the connection to server `{}` failed: {reason}", self.name);
+            ToolResult::failure(FailureKind::Infrastructure, text)
+        };
+        let connection = match self.connection_for_call().await {
+            Ok(connection) => connection,
+            Err(reason) => return infrastructure(reason),
+        };
+        let answer = self.converse(&connection, request.as_sent(), context).await;
+        match answer.map_err(|error| self.explained(error)) {
+            Ok(result) => result,
+            Err(ConnectionError::Unread(reason)) => {
+                let reason = quote(&reason, 4 * QUOTED);
+                let text = format!("the answer of server `{}` cannot be read: {reason}", self.name);
+                ToolResult::failure(FailureKind::InvalidOutput, text)
+            }
+            Err(ConnectionError::Refused { code, message, .. }) => {
+                let kind = match (request, code) {
+                    (OfferRequest::Prompt { .. }, INVALID_PARAMS) => FailureKind::InvalidArguments,
+                    (OfferRequest::Resource { .. }, INVALID_PARAMS | NO_RESOURCE) => {
+                        FailureKind::NotFound
+                    }
+                    _ => FailureKind::Reported,
+                };
+                let text = format!("server `{}` (error {code}): {message}", self.name);
+                ToolResult::failure(kind, text)
+            }
+            Err(error) => {
+                self.change(|now| now.wants_sign_in |= self.wants_sign_in(&error));
+                infrastructure(error.to_string())
+            }
+        }
+    }
+
+    /// Requests values that complete an argument.
+    pub(in crate::mcp::client) async fn complete(
+        self: &Arc<Self>,
+        reference: Value,
+        argument: &str,
+        value: &str,
+        given: BTreeMap<String, String>,
+    ) -> Result<Vec<String>, ToolError> {
+        let _call = self.calls.take();
+        let failed = |reason: &dyn std::fmt::Display| {
+            ToolError::reported(format!("server `{}`: {reason}", self.name))
+        };
+        let connection = self.connection_for_call().await.map_err(|reason| failed(&reason))?;
+        let values = connection.complete(reference, argument, value, given).await;
+        let values = values.map_err(|error| failed(&error))?;
+        Ok(values.iter().map(|value| text::clean(cut(value, MAX_VALUE)).into_owned()).collect())
+    }
+
+    /// Makes a request, and answers what its server asks the user meanwhile.
     async fn converse(
         &self,
         connection: &Connection,
-        tool: &CalledTool,
-        mut arguments: Map<String, Value>,
-        text: &str,
+        request: ServerRequest<'_>,
         context: &ToolContext,
     ) -> Result<ToolResult, ConnectionError> {
         let tool_name = context.tool_name();
         let (mut rounds, mut answers) = (CallRounds::default(), InputAnswers::default());
         loop {
-            let called = connection.call(&tool.name, arguments, answers, context).await;
-            let required = match called {
-                Ok(raw) => match answer::read(tool_name, &raw) {
+            let required = match connection.call(request, answers, context).await {
+                Ok(raw) => match answer::read(request, tool_name, &raw) {
                     ServerAnswer::Result(result) => return Ok(result),
                     ServerAnswer::InputRequired(required) => required,
                 },
@@ -105,7 +182,6 @@ impl Server {
                         && Box::pin(self.sign_in(scopes.as_deref(), context)).await =>
                 {
                     answers = InputAnswers::default();
-                    arguments = serde_json::from_str(text).unwrap_or_default();
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -114,8 +190,6 @@ impl Server {
                 Some(answers) => answers,
                 None => return Ok(answer::unanswered(tool_name, &required)),
             };
-            // Few servers ask, so the arguments of most calls are read once.
-            arguments = serde_json::from_str(text).unwrap_or_default();
         }
     }
 

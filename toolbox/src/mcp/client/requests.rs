@@ -1,0 +1,218 @@
+//! The requests for prompts, resources and completion over one connection.
+
+use std::collections::{BTreeMap, HashSet};
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, CompleteRequestParams,
+    GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest,
+    ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams,
+};
+use rmcp::service::PeerRequestOptions;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::connection::{Connection, ConnectionError};
+use super::list::{MAX_PAGES, ToolList};
+use super::offers::{MAX_OFFERS, OfferList};
+use super::questions::{self, InputAnswers};
+use super::request_meta::meta_of;
+use crate::context::ToolContext;
+
+/// The key in `_meta` of a request for the capabilities of the client.
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// A request that a server may answer with questions to the user.
+#[derive(Clone, Copy)]
+pub(super) enum ServerRequest<'a> {
+    /// A call of a tool, with its arguments as JSON.
+    Tool { name: &'a str, arguments: &'a str },
+    /// The messages of a prompt, with its arguments as JSON.
+    Prompt { name: &'a str, arguments: &'a str },
+    /// The contents of a resource.
+    Resource { uri: &'a str },
+}
+
+impl ServerRequest<'_> {
+    fn with_answers(self, answers: InputAnswers) -> ClientRequest {
+        let object = |text: &str| -> Map<String, Value> {
+            // The gate has checked that it is an object.
+            serde_json::from_str(text).unwrap_or_default()
+        };
+        let InputAnswers { responses, state } = answers;
+        match self {
+            Self::Tool { name, arguments } => {
+                let mut params =
+                    CallToolRequestParams::new(name.to_owned()).with_arguments(object(arguments));
+                params.input_responses = responses;
+                params.request_state = state;
+                ClientRequest::CallToolRequest(CallToolRequest::new(params))
+            }
+            Self::Prompt { name, arguments } => {
+                let mut params = GetPromptRequestParams::new(name);
+                params.arguments = Some(object(arguments)).filter(|given| !given.is_empty());
+                params.input_responses = responses;
+                params.request_state = state;
+                ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+            }
+            Self::Resource { uri } => {
+                let mut params = ReadResourceRequestParams::new(uri);
+                params.input_responses = responses;
+                params.request_state = state;
+                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+            }
+        }
+    }
+}
+
+/// One page of a list of prompts, resources or templates, with each as raw JSON.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfferPage<'a> {
+    #[serde(borrow, default)]
+    prompts: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    resources: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    resource_templates: Vec<&'a RawValue>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+/// A list that pages are requested of.
+#[derive(Clone, Copy)]
+enum OfferKind {
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl OfferKind {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resource templates",
+        }
+    }
+
+    fn request(self, cursor: Option<String>) -> ClientRequest {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        match self {
+            Self::Prompts => {
+                ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params))
+            }
+            Self::Resources => {
+                ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params))
+            }
+            Self::Templates => ClientRequest::ListResourceTemplatesRequest(
+                ListResourceTemplatesRequest::with_param(params),
+            ),
+        }
+    }
+}
+
+impl Connection {
+    /// Sends a request for a call, and returns the text of its result.
+    pub(super) async fn call(
+        &self,
+        request: ServerRequest<'_>,
+        answers: InputAnswers,
+        context: &ToolContext,
+    ) -> Result<String, ConnectionError> {
+        let mut meta = meta_of(context);
+        if self.is_stateless() {
+            let can_ask = context.can_ask();
+            let capabilities = if can_ask { questions::capabilities() } else { json!({}) };
+            meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
+        }
+        let mut options = PeerRequestOptions::no_options();
+        options.meta = Some(meta);
+        let handle = self.send(request.with_answers(answers), options).await?;
+        let _listening = self.notifications.listen(handle.progress_token.clone(), context);
+        Ok(self.answer(handle).await?.raw)
+    }
+
+    /// Reads the prompts and resources that the server declares to have. A list that cannot be read
+    /// is a notice, and the tools stay.
+    pub(super) async fn list_offers(&self, listed: &mut ToolList) {
+        let Some(info) = self.info() else { return };
+        let declared = &info.capabilities;
+        listed.completes = declared.completions.is_some();
+        let has_prompts = declared.prompts.is_some();
+        let has_resources = declared.resources.is_some();
+        let kinds = [
+            (OfferKind::Prompts, has_prompts),
+            (OfferKind::Resources, has_resources),
+            (OfferKind::Templates, has_resources),
+        ];
+        let mut offers = OfferList::default();
+        for (kind, _) in kinds.into_iter().filter(|(_, declared)| *declared) {
+            if let Err(reason) = self.list_kind(kind, &mut offers).await {
+                listed.notice(format!("its list of {} cannot be used: {reason}", kind.noun()));
+            }
+        }
+        listed.offers = offers;
+    }
+
+    async fn list_kind(&self, kind: OfferKind, offers: &mut OfferList) -> Result<(), String> {
+        let (mut cursor, mut seen, mut count) = (None, HashSet::new(), 0);
+        for page in 1.. {
+            let handle = self.send(kind.request(cursor), PeerRequestOptions::default()).await;
+            let handle = handle.map_err(|error| error.to_string())?;
+            let raw = self.answer(handle).await.map_err(|error| error.to_string())?.raw;
+            let read: OfferPage<'_> =
+                serde_json::from_str(&raw).map_err(|error| error.to_string())?;
+            let items = match kind {
+                OfferKind::Prompts => read.prompts,
+                OfferKind::Resources => read.resources,
+                OfferKind::Templates => read.resource_templates,
+            };
+            for item in items {
+                if count == MAX_OFFERS {
+                    return Err(format!("only the first {MAX_OFFERS} are used"));
+                }
+                count += 1;
+                match kind {
+                    OfferKind::Prompts => offers.add_prompt(item.get()),
+                    OfferKind::Resources | OfferKind::Templates => offers.add_resource(item.get()),
+                }
+            }
+            let Some(next) = read.next_cursor else { return Ok(()) };
+            if page == MAX_PAGES || !seen.insert(next.clone()) {
+                return Err(format!("it goes on after {page} pages; the rest was not read"));
+            }
+            cursor = Some(next);
+        }
+        Ok(())
+    }
+
+    /// Requests values that complete an argument.
+    pub(super) async fn complete(
+        &self,
+        reference: Value,
+        argument: &str,
+        value: &str,
+        given: BTreeMap<String, String>,
+    ) -> Result<Vec<String>, ConnectionError> {
+        #[derive(Deserialize)]
+        struct CompleteResult {
+            completion: Values,
+        }
+        #[derive(Deserialize)]
+        struct Values {
+            values: Vec<String>,
+        }
+        let unread = |error: serde_json::Error| ConnectionError::Unread(error.to_string());
+        let mut params = json!({"ref": reference, "argument": {"name": argument, "value": value}});
+        if !given.is_empty() {
+            params["context"] = json!({ "arguments": given });
+        }
+        let params: CompleteRequestParams = serde_json::from_value(params).map_err(unread)?;
+        let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
+        let handle = self.send(request, PeerRequestOptions::default()).await?;
+        let raw = self.answer(handle).await?.raw;
+        let result: CompleteResult = serde_json::from_str(&raw).map_err(unread)?;
+        Ok(result.completion.values.into_iter().take(100).collect())
+    }
+}
