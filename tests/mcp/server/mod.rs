@@ -5,6 +5,7 @@
 mod arguments;
 mod asking;
 mod ends;
+mod gateway_offers;
 mod http;
 mod lists;
 mod offers;

@@ -442,6 +442,9 @@ impl ServersBuilder {
             #[cfg(feature = "mcp-oauth")]
             asks_to_sign_in: self.asks_to_sign_in,
         };
+        // Clients are told at once that there may be some.
+        toolbox.prompts().announce();
+        toolbox.resources().announce();
         let mut shared = SharedState::new(toolbox.clone(), names, common);
         if let Some(path) = &self.lock_file {
             shared.lock = Some(Mutex::new(Lock::read(path).map_err(MountServersError::Lock)?));
