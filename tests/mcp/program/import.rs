@@ -66,6 +66,22 @@ impl User {
         serde_json::from_str::<Value>(&text).expect("JSON")["mcp"].clone()
     }
 
+    #[cfg(unix)]
+    fn mode(&self, name: &str) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let metadata = std::fs::metadata(self.path(name)).expect("a file");
+        metadata.permissions().mode() & 0o777
+    }
+
+    #[cfg(unix)]
+    fn allow(&self, name: &str, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(self.path(name), permissions).expect("permissions");
+    }
+
     fn names(&self) -> Vec<String> {
         let mut all: Vec<String> = walk(&self.path(""));
         all.sort();
@@ -487,11 +503,12 @@ fn nothing_secret_is_shown() {
     }
     #[cfg(unix)]
     for name in ["ours.jsonc", ".claude.json.toolbox-backup-1"] {
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let mode = std::fs::metadata(user.path(name)).expect("a file").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{name}");
+        assert_eq!(user.mode(name), 0o600, "{name}");
     }
+    // What was made is gone after it is put back.
+    user.run(&["import", "--undo"]).check(0, "is as it was", "");
+    assert!(!user.path("ours.jsonc").exists());
+    assert_eq!(user.read(".claude.json"), servers.to_string());
 }
 
 #[test]
@@ -509,6 +526,10 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
         }
         let before = format!("{comment}{}", text.replace('\n', "\r\n"));
         user.write(file, &before);
+        user.run(&["init"]).check(0, "wrote", "");
+        let ours = user.read("ours.jsonc");
+        #[cfg(unix)]
+        user.allow(file, 0o640);
         let files = user.names();
         user.run(&["import", "--project", "--point"]).check(0, "together with --write", "");
         assert_eq!((user.read(file), user.names()), (before.clone(), files.clone()));
@@ -529,6 +550,8 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
         let expected = [("stays", "refused"), ("toolbox", "gateway")];
         assert_eq!(states, expected.map(|(name, state)| (json!(name), json!(state))), "{now}");
         assert_eq!(now.matches('\n').count(), now.matches("\r\n").count(), "{now:?}");
+        #[cfg(unix)]
+        assert_eq!(user.mode(file), 0o640);
         // A second time changes nothing.
         user.run(&["import", "--project", "--write", "--point"]).check(0, "", "");
         assert_eq!(user.read(file), now);
@@ -538,7 +561,7 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
         assert!(target.ends_with(&format!("serve --config {}", config.display())), "{target}");
         user.run(&["import", "--project", "--undo"]).check(0, "is as it was", "");
         assert_eq!(user.read(file), before, "{host}");
-        assert!(!config.exists());
+        assert_eq!(user.read("ours.jsonc"), ours);
         assert_eq!(
             std::fs::read_to_string(user.path(&format!("{file}.toolbox-undone"))).expect("a file"),
             now
@@ -565,6 +588,29 @@ fn later_versions_of_opencode_have_their_servers_one_level_below() {
     user.write(file, json!({"mcp": {"servers": server}}).to_string());
     user.import(&["--write"]);
     assert_eq!(user.servers(), json!({ "servers": server }));
+}
+
+#[test]
+fn each_way_to_write_a_table_is_read_and_changed() {
+    for text in [
+        "[mcp_servers.s]\ncommand = 'a'\n",
+        "[mcp_servers]\ns = { command = 'a' }\n",
+        "mcp_servers = { s = { command = 'a' } }\n",
+        "mcp_servers.s.command = 'a'\n",
+        "[mcp_servers]\ns.command = 'a'\n[mcp_servers.t]\nurl = 'x'\n",
+    ] {
+        let user = User::new();
+        user.write(".codex/config.toml", text);
+        user.run(&["import", "--write", "--point"]).check(0, "it names toolbox now", "");
+        assert_eq!(user.servers(), json!({"s": {"type": "local", "command": ["a"]}}), "{text}");
+        let shown = user.import(&[]);
+        let servers = shown["files"][0]["servers"].as_array().expect("servers");
+        let names: Vec<_> = servers.iter().map(|server| &server["name"]).collect();
+        let expected =
+            if text.contains("[mcp_servers.t]") { vec!["t", "toolbox"] } else { vec!["toolbox"] };
+        assert_eq!(names, expected, "{}", user.read(".codex/config.toml"));
+        assert_eq!(servers.last().expect("a server")["state"], "gateway");
+    }
 }
 
 #[test]
@@ -637,6 +683,10 @@ fn links_are_followed_and_not_replaced() {
     user.write(".cursor/mcp.json", text);
     symlink(user.path(".cursor/mcp.json"), user.path("project/.mcp.json")).expect("a link");
     let words = ["import", "--project", "--from", "claude-code", "--write", "--point"];
+    user.run(&words).check(1, "leads out of the project", "");
+    assert_eq!(user.read(".cursor/mcp.json"), text);
+    user.write("project/.mcp.json.toolbox-backup-1", "written by another");
+    let words = ["import", "--project", "--from", "claude-code", "--undo"];
     user.run(&words).check(1, "leads out of the project", "");
     assert_eq!(user.read(".cursor/mcp.json"), text);
     // A link to nothing, to itself, to a folder, and a pipe.

@@ -31,6 +31,8 @@ const GATEWAY: &str = "toolbox";
 /// The longest name of a server for display, in characters.
 const LONGEST_NAME: usize = 80;
 
+const LEADS_OUT: &str = "it is a link that leads out of the project";
+
 /// The result for one server of a file.
 struct Imported {
     name: String,
@@ -258,7 +260,7 @@ fn point(imported: &mut ImportedFile, config: &Path) {
     }
     let changed = (|| {
         if leads_out(&imported.file) {
-            return Err("it is a link that leads out of the project".to_owned());
+            return Err(LEADS_OUT.to_owned());
         }
         for server in &taken {
             document.remove(&keys(&server.list), &server.name);
@@ -322,12 +324,16 @@ fn leads_out(file: &HostFile) -> bool {
 
 /// Puts the configuration and the files of other programs back.
 fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
-    let config = all.then_some(config);
-    let paths = files.iter().map(|file| file.path.as_path()).chain(config);
+    let of_hosts = files.iter().map(|file| {
+        let safe = if leads_out(file) { Err(LEADS_OUT.to_owned()) } else { Ok(()) };
+        (file.path.as_path(), safe)
+    });
+    let own = all.then_some((config, Ok(())));
     let (mut text, mut values, mut failed) = (String::new(), Vec::new(), false);
-    for path in paths {
+    for (path, safe) in of_hosts.chain(own) {
         let shown = line(&path.display().to_string());
-        match files::put_back(path) {
+        let done = safe.and_then(|()| files::put_back(path).map_err(|error| error.to_string()));
+        match done {
             Ok(None) => {}
             Ok(Some(before)) => {
                 let kept = line(&before.display().to_string());
@@ -337,7 +343,7 @@ fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
             Err(error) => {
                 failed = true;
                 let _ = writeln!(text, "{shown} cannot be put back: {error}");
-                values.push(json!({"file": shown, "error": error.to_string()}));
+                values.push(json!({"file": shown, "error": error}));
             }
         }
     }

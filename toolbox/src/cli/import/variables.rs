@@ -65,7 +65,9 @@ impl Expansion<'_> {
     }
 
     fn variable(&self, inner: &str, expanded: &mut Expanded) -> Result<(), String> {
-        let unknown = || Err(format!("`${{{inner}}}` has no equivalent"));
+        // A default may be secret.
+        let shown = inner.split(":-").next().unwrap_or_default();
+        let unknown = || Err(format!("`${{{shown}}}` has no equivalent"));
         if self.host.variables != VariableSyntax::Editor {
             let (name, default) = match inner.split_once(":-") {
                 Some((name, default)) => (name, Some(default)),
