@@ -416,6 +416,34 @@ fn rules_hold_for_tools_that_come_later_and_must_name_something() {
 }
 
 #[test]
+fn rules_are_replaced_as_a_whole() {
+    let toolbox = ToolBox::from([says("fs_read", "ran"), says("net_read", "ran")]);
+    let permitted = |wanted: [bool; 2]| {
+        let ask = |name: &str| !denied(&now(toolbox.call(ToolCall::new("1", name, "{}"))));
+        assert_eq!([ask("fs_read"), ask("net_read")], wanted);
+        let listed = toolbox.definitions().len();
+        assert_eq!(listed, wanted.iter().filter(|may| **may).count());
+    };
+    let cases: [(&[&str], Option<&[&str]>, [bool; 2]); 6] = [
+        (&["fs_*"], None, [false, true]),
+        (&["net_*"], None, [true, false]),
+        (&["net_*"], Some(&["*_read"]), [true, false]),
+        (&[], Some(&["net_*"]), [false, true]),
+        (&[], Some(&[]), [false, false]),
+        (&[], None, [true, true]),
+    ];
+    for (blacklist, allowed, wanted) in cases {
+        toolbox.set_rules(blacklist, allowed).unwrap();
+        permitted(wanted);
+        for rule in ["", "*"] {
+            assert!(toolbox.set_rules(&["x", rule], None).is_err());
+            assert!(toolbox.set_rules(&["*_read"], Some(&["x", rule])).is_err());
+        }
+        permitted(wanted);
+    }
+}
+
+#[test]
 fn what_is_denied_is_never_told() {
     let toolbox = ToolBox::builder()
         .suggest_tools(true)

@@ -30,13 +30,16 @@ fn is_alive(pid: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z"))
 }
 
+/// The servers of a configuration, the changes that it makes, and the tools from then on.
+type Case<'a> = (&'a [(&'a str, &'a ServerConfig)], &'a str, &'a [&'a str]);
+
 #[tokio::test]
 async fn a_configuration_takes_the_place_of_the_one_before() {
     let (a, b) = (few("pid"), few("pid,echo"));
     let (toolbox, servers) = mounted(&[("a", a.clone()), ("b", b.clone())]).await;
     let pid = text(&toolbox, "a_pid").await;
     let slower = b.clone().timeout(Duration::from_secs(7));
-    let cases: &[(&[(&str, &ServerConfig)], &str, &[&str])] = &[
+    let cases: &[Case<'_>] = &[
         (&[("a", &a), ("b", &b)], "kept a, b", &["a_pid", "b_echo", "b_pid"]),
         (&[("b", &b), ("a", &a)], "kept b, a", &["a_pid", "b_echo", "b_pid"]),
         (&[("a", &a), ("b", &slower)], "replaced b; kept a", &["a_pid", "b_echo", "b_pid"]),

@@ -66,6 +66,22 @@ impl User {
         serde_json::from_str::<Value>(&text).expect("JSON")["mcp"].clone()
     }
 
+    #[cfg(unix)]
+    fn mode(&self, name: &str) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let metadata = std::fs::metadata(self.path(name)).expect("a file");
+        metadata.permissions().mode() & 0o777
+    }
+
+    #[cfg(unix)]
+    fn allow(&self, name: &str, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(self.path(name), permissions).expect("permissions");
+    }
+
     fn names(&self) -> Vec<String> {
         let mut all: Vec<String> = walk(&self.path(""));
         all.sort();
@@ -105,9 +121,13 @@ const FILES: [(&str, &str, &str); 14] = [
     ("vscode", "project/.vscode/mcp.json", "servers"),
 ];
 
+fn is_toml(file: &str) -> bool {
+    file == ".codex/config.toml"
+}
+
 /// The text of a file with one server `s`.
 fn text_of(file: &str, key: &str, server: &Value) -> String {
-    if file.ends_with(".toml") {
+    if is_toml(file) {
         let lines = server.as_object().expect("an object").iter();
         let lines = lines.map(|(key, value)| format!("{key} = {}\n", inline(value)));
         return format!("model = 'x'\n[{key}.s]\n{}", lines.collect::<String>());
@@ -160,19 +180,58 @@ fn the_file_of_each_program_is_found_and_read() {
     }
 }
 
-/// What becomes of one server of a program: the entry, or the reason why there is none, and notes.
+/// One server of a program: the entry that it becomes, or the reason why it becomes none, and the
+/// notes.
+type Case = (&'static str, Value, Value, &'static [&'static str]);
+
+const URL: &str = "https://example.com/mcp";
+
+fn local(words: &[&str]) -> Value {
+    json!({"type": "local", "command": words})
+}
+
+fn a() -> Value {
+    local(&["a"])
+}
+
+fn remote(url: &str) -> Value {
+    json!({"type": "remote", "url": url})
+}
+
+fn with(mut entry: Value, key: &str, value: Value) -> Value {
+    entry[key] = value;
+    entry
+}
+
+fn check(cases: &[Case]) {
+    for (host, server, expected, notes) in cases {
+        let user = User::new();
+        let (_, file, key) = FILES.iter().find(|(name, ..)| name == host).expect("a program");
+        user.write(file, text_of(file, key, server));
+        let shown = user.import(&["--write"]);
+        let shown = &shown["files"][0]["servers"][0];
+        match expected.as_str() {
+            Some(reason) => {
+                assert_eq!(shown["state"], "refused", "{server}: {shown}");
+                assert!(shown["why"].as_str().is_some_and(|why| why.contains(reason)), "{shown}");
+                assert!(!user.path("ours.jsonc").exists());
+            }
+            None => assert_eq!(&user.servers()["s"], expected, "{host} {server}: {shown}"),
+        }
+        let given = shown["notes"].as_array().expect("notes");
+        let is_given = |note: &&str| {
+            given.iter().any(|given| given.as_str().is_some_and(|given| given.contains(*note)))
+        };
+        assert!(notes.iter().all(is_given), "{server}: {shown}");
+        if expected.is_object() {
+            assert_eq!(given.len(), notes.len(), "{server}: {shown}");
+        }
+    }
+}
+
 #[test]
-fn every_form_of_a_server_is_carried_over_or_named() {
-    let local = |words: &[&str]| json!({"type": "local", "command": words});
-    let remote = |url: &str| json!({"type": "remote", "url": url});
-    let with = |mut entry: Value, key: &str, value: Value| {
-        entry[key] = value;
-        entry
-    };
-    let a = || local(&["a"]);
-    let url = "https://example.com/mcp";
-    let cases: Vec<(&str, Value, Value, &[&str])> = vec![
-        // Commands.
+fn commands_are_carried_over_or_named() {
+    check(&[
         ("cursor", json!({"command": "a", "type": "stdio"}), a(), &[]),
         ("cursor", json!({"command": "a b"}), json!("give each argument by itself"), &[]),
         ("cursor", json!({"command": "/a b/c"}), local(&["/a b/c"]), &[]),
@@ -180,7 +239,7 @@ fn every_form_of_a_server_is_carried_over_or_named() {
         ("cursor", json!({"command": "a", "args": [1]}), json!("its `args` is no string"), &[]),
         ("cursor", json!({"command": 7}), json!("its `command` is no program"), &[]),
         ("cursor", json!({"command": null}), json!("neither a command nor an address"), &[]),
-        ("cursor", json!({"command": "a", "url": url}), json!("both a command and"), &[]),
+        ("cursor", json!({"command": "a", "url": URL}), json!("both a command and"), &[]),
         ("cursor", json!([]), json!("it is no object"), &[]),
         ("opencode", json!({"type": "local", "command": ["a", "b"]}), local(&["a", "b"]), &[]),
         ("opencode", json!({"command": []}), json!("neither a command nor an address"), &[]),
@@ -192,30 +251,35 @@ fn every_form_of_a_server_is_carried_over_or_named() {
         ),
         ("zed", json!({"source": "extension", "settings": {}}), json!("of an extension"), &[]),
         ("zed", json!({"command": "a", "settings": {}}), a(), &["`settings`"]),
-        // Addresses.
-        ("vscode", json!({"type": "http", "url": url}), remote(url), &[]),
-        ("cursor", json!({"serverUrl": url}), remote(url), &[]),
-        ("gemini", json!({"httpUrl": url}), remote(url), &[]),
-        ("gemini", json!({"url": url}), remote(url), &["may be for SSE alone"]),
-        ("gemini", json!({"url": url, "httpUrl": url}), json!("two addresses"), &[]),
+    ]);
+}
+
+#[test]
+fn addresses_are_carried_over_or_named() {
+    check(&[
+        ("vscode", json!({"type": "http", "url": URL}), remote(URL), &[]),
+        ("cursor", json!({"serverUrl": URL}), remote(URL), &[]),
+        ("gemini", json!({"httpUrl": URL}), remote(URL), &[]),
+        ("gemini", json!({"url": URL}), remote(URL), &["may be for SSE alone"]),
+        ("gemini", json!({"url": URL, "httpUrl": URL}), json!("two addresses"), &[]),
         ("cursor", json!({"url": "https://a/sse"}), remote("https://a/sse"), &["SSE"]),
-        ("claude-code", json!({"type": "sse", "url": url}), json!("transport is SSE"), &[]),
-        ("claude-code", json!({"type": "ws", "url": url}), json!("`ws` is not spoken"), &[]),
-        ("codex", json!({"transport": "streamable_http", "url": url}), remote(url), &[]),
+        ("claude-code", json!({"type": "sse", "url": URL}), json!("transport is SSE"), &[]),
+        ("claude-code", json!({"type": "ws", "url": URL}), json!("`ws` is not spoken"), &[]),
+        ("codex", json!({"transport": "streamable_http", "url": URL}), remote(URL), &[]),
         ("cursor", json!({"url": "ftp://a"}), json!("http:// or https://"), &[]),
-        ("cursor", json!({"url": url, "env": {"A": "b"}}), remote(url), &["`env`"]),
+        ("cursor", json!({"url": URL, "env": {"A": "b"}}), remote(URL), &["`env`"]),
         (
             "vscode",
-            json!({"url": url, "headers": {"X": "y"}}),
-            with(remote(url), "headers", json!({"X": "y"})),
+            json!({"url": URL, "headers": {"X": "y"}}),
+            with(remote(URL), "headers", json!({"X": "y"})),
             &[],
         ),
         ("cursor", json!({"command": "a", "headers": {"X": "y"}}), a(), &["`headers`"]),
         (
             "codex",
-            json!({"url": url, "bearer_token_env_var": "T", "http_headers": {"X": "y"}, "env_http_headers": {"Z": "V"}}),
+            json!({"url": URL, "bearer_token_env_var": "T", "http_headers": {"X": "y"}, "env_http_headers": {"Z": "V"}}),
             with(
-                remote(url),
+                remote(URL),
                 "headers",
                 json!({"X": "y", "Z": "{env:V}", "Authorization": "Bearer {env:T}"}),
             ),
@@ -223,23 +287,28 @@ fn every_form_of_a_server_is_carried_over_or_named() {
         ),
         (
             "codex",
-            json!({"url": url, "bearer_token_env_var": "a b"}),
+            json!({"url": URL, "bearer_token_env_var": "a b"}),
             json!("name a variable"),
             &[],
         ),
         (
             "opencode",
-            json!({"type": "remote", "url": url, "oauth": {"clientId": "i", "scope": "a b", "x": 1}}),
-            with(remote(url), "oauth", json!({"clientId": "i", "scope": "a b"})),
+            json!({"type": "remote", "url": URL, "oauth": {"clientId": "i", "scope": "a b", "x": 1}}),
+            with(remote(URL), "oauth", json!({"clientId": "i", "scope": "a b"})),
             &["`oauth.x`"],
         ),
         (
             "gemini",
-            json!({"httpUrl": url, "oauth": {"enabled": true, "scopes": ["a", "b"]}}),
-            with(remote(url), "oauth", json!({"scope": "a b"})),
+            json!({"httpUrl": URL, "oauth": {"enabled": true, "scopes": ["a", "b"]}}),
+            with(remote(URL), "oauth", json!({"scope": "a b"})),
             &[],
         ),
-        // Whether it is used, and times.
+    ]);
+}
+
+#[test]
+fn states_and_times_are_carried_over_or_named() {
+    check(&[
         (
             "cursor",
             json!({"command": "a", "disabled": true}),
@@ -275,7 +344,12 @@ fn every_form_of_a_server_is_carried_over_or_named() {
         ("gemini", json!({"command": "a", "timeout": 9}), with(a(), "timeout", json!(9)), &[]),
         ("gemini", json!({"command": "a", "timeout": 1e12}), a(), &["`timeout`"]),
         ("vscode", json!({"command": "a", "timeout": 9}), a(), &["`timeout`"]),
-        // Variables of the process.
+    ]);
+}
+
+#[test]
+fn environments_are_carried_over_or_named() {
+    check(&[
         (
             "opencode",
             json!({"command": ["a"], "environment": {"A": "{env:B}"}}),
@@ -295,7 +369,12 @@ fn every_form_of_a_server_is_carried_over_or_named() {
             with(a(), "environment", json!({"A": "{env:A}", "B": "c"})),
             &[],
         ),
-        // Variables within strings.
+    ]);
+}
+
+#[test]
+fn variables_in_strings_are_carried_over_or_named() {
+    check(&[
         (
             "claude-code",
             json!({"command": "a", "args": ["${B}", "${C:-d e}", "$F", "x${G}y"]}),
@@ -334,7 +413,12 @@ fn every_form_of_a_server_is_carried_over_or_named() {
             ),
             &["set `API_KEY`, `INPUT_7`"],
         ),
-        // What there is no word for.
+    ]);
+}
+
+#[test]
+fn parts_without_an_equivalent_are_carried_over_or_named() {
+    check(&[
         (
             "gemini",
             json!({"command": "a", "trust": true, "includeTools": ["x"]}),
@@ -343,30 +427,7 @@ fn every_form_of_a_server_is_carried_over_or_named() {
         ),
         ("cursor", json!({"command": "a", "cwd": "/x"}), with(a(), "cwd", json!("/x")), &[]),
         ("cursor", json!({"command": "a", "cwd": "x"}), a(), &["`cwd`"]),
-    ];
-    for (host, server, expected, notes) in cases {
-        let user = User::new();
-        let (_, file, key) = FILES.iter().find(|(name, ..)| *name == host).expect("a program");
-        user.write(file, text_of(file, key, &server));
-        let shown = user.import(&["--write"]);
-        let shown = &shown["files"][0]["servers"][0];
-        match expected.as_str() {
-            Some(reason) => {
-                assert_eq!(shown["state"], "refused", "{server}: {shown}");
-                assert!(shown["why"].as_str().is_some_and(|why| why.contains(reason)), "{shown}");
-                assert!(!user.path("ours.jsonc").exists());
-            }
-            None => assert_eq!(user.servers()["s"], expected, "{host} {server}: {shown}"),
-        }
-        let given = shown["notes"].as_array().expect("notes");
-        let is_given = |note: &&str| {
-            given.iter().any(|given| given.as_str().is_some_and(|given| given.contains(*note)))
-        };
-        assert!(notes.iter().all(|note| is_given(&note)), "{server}: {shown}");
-        if expected.is_object() {
-            assert_eq!(given.len(), notes.len(), "{server}: {shown}");
-        }
-    }
+    ]);
 }
 
 #[test]
@@ -487,21 +548,22 @@ fn nothing_secret_is_shown() {
     }
     #[cfg(unix)]
     for name in ["ours.jsonc", ".claude.json.toolbox-backup-1"] {
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let mode = std::fs::metadata(user.path(name)).expect("a file").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{name}");
+        assert_eq!(user.mode(name), 0o600, "{name}");
     }
+    // What was made is gone after it is put back.
+    user.run(&["import", "--undo"]).check(0, "is as it was", "");
+    assert!(!user.path("ours.jsonc").exists());
+    assert_eq!(user.read(".claude.json"), servers.to_string());
 }
 
 #[test]
 fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
     for (host, file, key) in FILES {
         let user = User::new();
-        let comment = if file.ends_with(".toml") { "# mine\r\n" } else { "// mine\r\n" };
+        let comment = if is_toml(file) { "# mine\r\n" } else { "// mine\r\n" };
         let taken = json!({"command": if host == "opencode" { json!(["a"]) } else { json!("a") }});
         let mut text = text_of(file, key, &taken);
-        if file.ends_with(".toml") {
+        if is_toml(file) {
             text.push_str("[mcp_servers.stays]\ntype = \"sse\" # old\n[last]\nx = 1\n");
         } else {
             let stays = format!("\"{key}\":{{/* why */ \"stays\": {{\"type\": \"sse\"}}, ");
@@ -509,6 +571,10 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
         }
         let before = format!("{comment}{}", text.replace('\n', "\r\n"));
         user.write(file, &before);
+        user.run(&["init"]).check(0, "wrote", "");
+        let ours = user.read("ours.jsonc");
+        #[cfg(unix)]
+        user.allow(file, 0o640);
         let files = user.names();
         user.run(&["import", "--project", "--point"]).check(0, "together with --write", "");
         assert_eq!((user.read(file), user.names()), (before.clone(), files.clone()));
@@ -518,7 +584,7 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
             "",
         );
         let now = user.read(file);
-        let kept = if file.ends_with(".toml") { "# old" } else { "/* why */" };
+        let kept = if is_toml(file) { "# old" } else { "/* why */" };
         assert!(now.starts_with(comment) && now.contains(kept), "{now}");
         let shown = user.import(&["--project"]);
         let servers = shown["files"][0]["servers"].as_array().expect("servers").clone();
@@ -529,6 +595,8 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
         let expected = [("stays", "refused"), ("toolbox", "gateway")];
         assert_eq!(states, expected.map(|(name, state)| (json!(name), json!(state))), "{now}");
         assert_eq!(now.matches('\n').count(), now.matches("\r\n").count(), "{now:?}");
+        #[cfg(unix)]
+        assert_eq!(user.mode(file), 0o640);
         // A second time changes nothing.
         user.run(&["import", "--project", "--write", "--point"]).check(0, "", "");
         assert_eq!(user.read(file), now);
@@ -538,7 +606,7 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
         assert!(target.ends_with(&format!("serve --config {}", config.display())), "{target}");
         user.run(&["import", "--project", "--undo"]).check(0, "is as it was", "");
         assert_eq!(user.read(file), before, "{host}");
-        assert!(!config.exists());
+        assert_eq!(user.read("ours.jsonc"), ours);
         assert_eq!(
             std::fs::read_to_string(user.path(&format!("{file}.toolbox-undone"))).expect("a file"),
             now
@@ -565,6 +633,29 @@ fn later_versions_of_opencode_have_their_servers_one_level_below() {
     user.write(file, json!({"mcp": {"servers": server}}).to_string());
     user.import(&["--write"]);
     assert_eq!(user.servers(), json!({ "servers": server }));
+}
+
+#[test]
+fn each_way_to_write_a_table_is_read_and_changed() {
+    for text in [
+        "[mcp_servers.s]\ncommand = 'a'\n",
+        "[mcp_servers]\ns = { command = 'a' }\n",
+        "mcp_servers = { s = { command = 'a' } }\n",
+        "mcp_servers.s.command = 'a'\n",
+        "[mcp_servers]\ns.command = 'a'\n[mcp_servers.t]\nurl = 'x'\n",
+    ] {
+        let user = User::new();
+        user.write(".codex/config.toml", text);
+        user.run(&["import", "--write", "--point"]).check(0, "it names toolbox now", "");
+        assert_eq!(user.servers(), json!({"s": {"type": "local", "command": ["a"]}}), "{text}");
+        let shown = user.import(&[]);
+        let servers = shown["files"][0]["servers"].as_array().expect("servers");
+        let names: Vec<_> = servers.iter().map(|server| &server["name"]).collect();
+        let expected =
+            if text.contains("[mcp_servers.t]") { vec!["t", "toolbox"] } else { vec!["toolbox"] };
+        assert_eq!(names, expected, "{}", user.read(".codex/config.toml"));
+        assert_eq!(servers.last().expect("a server")["state"], "gateway");
+    }
 }
 
 #[test]
@@ -637,6 +728,10 @@ fn links_are_followed_and_not_replaced() {
     user.write(".cursor/mcp.json", text);
     symlink(user.path(".cursor/mcp.json"), user.path("project/.mcp.json")).expect("a link");
     let words = ["import", "--project", "--from", "claude-code", "--write", "--point"];
+    user.run(&words).check(1, "leads out of the project", "");
+    assert_eq!(user.read(".cursor/mcp.json"), text);
+    user.write("project/.mcp.json.toolbox-backup-1", "written by another");
+    let words = ["import", "--project", "--from", "claude-code", "--undo"];
     user.run(&words).check(1, "leads out of the project", "");
     assert_eq!(user.read(".cursor/mcp.json"), text);
     // A link to nothing, to itself, to a folder, and a pipe.

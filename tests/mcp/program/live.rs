@@ -1,5 +1,7 @@
 //! Changes of the configuration file while the program serves.
 
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -215,9 +217,9 @@ fn changes_of_the_file_apply_at_once_and_reach_the_host() {
     ];
     for (at, (text, expected, names)) in cases.iter().enumerate() {
         if at % 2 == 0 {
-            host.rename(text.as_bytes())
+            host.rename(text.as_bytes());
         } else {
-            host.overwrite(text.as_bytes())
+            host.overwrite(text.as_bytes());
         }
         let report = host.reported();
         let line = format!("the configuration is applied: {expected}\n");
@@ -237,6 +239,7 @@ fn a_file_with_a_fault_changes_nothing_until_it_is_corrected() {
     let execute = json!({"name": "toolbox_execute", "arguments": execute});
     let pid = host.ask("tools/call", &execute);
     let half = &good.as_bytes()[..good.len() / 2];
+    let long = vec![b' '; (4 << 20) + 1];
     let faults: &[(&[u8], &str)] = &[
         (half, "toolbox.jsonc:1:"),
         (b"", "the file is empty"),
@@ -246,7 +249,7 @@ fn a_file_with_a_fault_changes_nothing_until_it_is_corrected() {
         (b"{\"servers\": {}}", "unknown key `servers`"),
         (br#"{"mcp": {}, "settings": {"blacklist": ["*"]}}"#, "names no tool"),
         (br#"{"mcp": {}, "settings": {"timeout": "soon"}}"#, "`timeout` must be a time"),
-        (&[b' '; (4 << 20) + 1], "the file is longer than 4 MiB"),
+        (&long, "the file is longer than 4 MiB"),
     ];
     for (text, expected) in faults {
         host.overwrite(text);

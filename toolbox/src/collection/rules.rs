@@ -82,7 +82,9 @@ impl ToolBox {
         let mut all = blacklist.iter().chain(allowed.into_iter().flatten());
         all.try_for_each(|name| InvalidRuleError::check(name))?;
         let mut next_rules = Rules::default();
-        blacklist.iter().for_each(|name| next_rules.blacklist(name));
+        for name in blacklist {
+            next_rules.blacklist(name);
+        }
         if let Some(names) = allowed {
             next_rules.allow_only(names.iter().copied());
         }

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 /// A parsed file; what is not changed keeps its text.
-pub(super) enum Document {
+pub(super) enum SettingsDocument {
     Json(CstRootNode),
     /// With `true` if lines end in `\r\n`, which the parser does not keep.
     Toml(Box<DocumentMut>, bool),
 }
 
-impl Document {
+impl SettingsDocument {
     /// Parses a text, or returns the fault.
     pub(super) fn parse(text: &str, is_toml: bool) -> Result<Self, String> {
         if is_toml {

@@ -11,7 +11,7 @@ use super::variables::{Expansion, is_name};
 const LONGEST: f64 = 24.0 * 3600.0 * 1000.0;
 
 /// The entry made of a server.
-pub(super) struct Entry {
+pub(super) struct ConvertedServer {
     /// The value for the configuration, or the reason why there is none.
     pub(super) value: Result<Value, String>,
     /// The parts that are not carried over, and what the user has to do.
@@ -19,10 +19,10 @@ pub(super) struct Entry {
 }
 
 /// Makes an entry of a server of another program.
-pub(super) fn convert(expansion: &Expansion<'_>, server: &Value) -> Entry {
-    let mut draft = Draft::new(expansion);
+pub(super) fn convert(expansion: &Expansion<'_>, server: &Value) -> ConvertedServer {
+    let mut draft = EntryDraft::new(expansion);
     let value = draft.read(server).and_then(|()| draft.finish());
-    let Draft { mut notes, to_set, .. } = draft;
+    let EntryDraft { mut notes, to_set, .. } = draft;
     if value.is_ok() && !to_set.is_empty() {
         let names: Vec<String> = to_set.into_iter().map(|name| format!("`{name}`")).collect();
         notes.push(format!(
@@ -30,11 +30,11 @@ pub(super) fn convert(expansion: &Expansion<'_>, server: &Value) -> Entry {
             names.join(", ")
         ));
     }
-    Entry { value, notes }
+    ConvertedServer { value, notes }
 }
 
 /// The parts of an entry, as far as they are read.
-struct Draft<'a> {
+struct EntryDraft<'a> {
     expansion: &'a Expansion<'a>,
     command: Vec<String>,
     args: Vec<String>,
@@ -50,7 +50,7 @@ struct Draft<'a> {
     to_set: BTreeSet<String>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> EntryDraft<'a> {
     fn new(expansion: &'a Expansion<'a>) -> Self {
         Self {
             expansion,
@@ -190,9 +190,8 @@ impl<'a> Draft<'a> {
         let (own, milliseconds) = match (key, self.expansion.host.name) {
             ("tool_timeout_sec", _) => ("timeout", 1000.0),
             ("startup_timeout_sec", _) => ("connectTimeout", 1000.0),
-            ("startup_timeout_ms", _) => ("connectTimeout", 1.0),
-            // The time for the list of tools.
-            ("timeout", "opencode") => ("connectTimeout", 1.0),
+            // That of OpenCode is for the list of tools.
+            ("startup_timeout_ms", _) | ("timeout", "opencode") => ("connectTimeout", 1.0),
             ("timeout", "claude-code" | "gemini") => ("timeout", 1.0),
             _ => return self.note(key),
         };

@@ -84,10 +84,11 @@ pub(super) fn put_back(path: &Path) -> io::Result<Option<PathBuf>> {
     if let Ok(current) = fs::read(path) {
         replace(&undone, &current)?;
     }
-    if bytes.is_empty() {
-        fs::remove_file(path)?;
-    } else {
-        replace(path, &bytes)?;
+    let is_there = path.symlink_metadata().is_ok();
+    match bytes.is_empty() {
+        true if is_there => fs::remove_file(path)?,
+        true => {}
+        false => replace(path, &bytes)?,
     }
     fs::remove_file(backup)?;
     Ok(Some(undone))

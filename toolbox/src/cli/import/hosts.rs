@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A program with MCP servers in its settings.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(super) struct HostProgram {
     /// The name on the command line.
     pub(super) name: &'static str,
     /// The keys that lead to the object of servers.
@@ -41,8 +41,8 @@ enum Folder {
 use Folder::{AppData, Codex, Config, Home, Project};
 
 /// The programs, by the names of `--from`.
-pub(super) const HOSTS: &[Host] = &[
-    Host {
+pub(super) const HOSTS: &[HostProgram] = &[
+    HostProgram {
         name: "claude-desktop",
         servers: &["mcpServers"],
         variables: VariableSyntax::Literal,
@@ -52,19 +52,19 @@ pub(super) const HOSTS: &[Host] = &[
             (AppData, "Claude/claude_desktop_config.json"),
         ],
     },
-    Host {
+    HostProgram {
         name: "claude-code",
         servers: &["mcpServers"],
         variables: VariableSyntax::Shell,
         files: &[(Home, ".claude.json"), (Project, ".mcp.json")],
     },
-    Host {
+    HostProgram {
         name: "cursor",
         servers: &["mcpServers"],
         variables: VariableSyntax::Editor,
         files: &[(Home, ".cursor/mcp.json"), (Project, ".cursor/mcp.json")],
     },
-    Host {
+    HostProgram {
         name: "vscode",
         servers: &["servers"],
         variables: VariableSyntax::Editor,
@@ -75,7 +75,7 @@ pub(super) const HOSTS: &[Host] = &[
             (Project, ".vscode/mcp.json"),
         ],
     },
-    Host {
+    HostProgram {
         name: "zed",
         servers: &["context_servers"],
         variables: VariableSyntax::Literal,
@@ -85,13 +85,13 @@ pub(super) const HOSTS: &[Host] = &[
             (Project, ".zed/settings.json"),
         ],
     },
-    Host {
+    HostProgram {
         name: "codex",
         servers: &["mcp_servers"],
         variables: VariableSyntax::Literal,
         files: &[(Codex, "config.toml"), (Project, ".codex/config.toml")],
     },
-    Host {
+    HostProgram {
         name: "opencode",
         servers: &["mcp"],
         variables: VariableSyntax::Own,
@@ -102,7 +102,7 @@ pub(super) const HOSTS: &[Host] = &[
             (Project, "opencode.jsonc"),
         ],
     },
-    Host {
+    HostProgram {
         name: "gemini",
         servers: &["mcpServers"],
         variables: VariableSyntax::BareShell,
@@ -157,7 +157,7 @@ impl UserFolders {
 /// A file of a host that is there.
 #[derive(Debug)]
 pub(super) struct HostFile {
-    pub(super) host: &'static Host,
+    pub(super) host: &'static HostProgram,
     pub(super) path: PathBuf,
     /// The folder of the project that the file belongs to.
     pub(super) project: Option<PathBuf>,

@@ -20,7 +20,7 @@ use super::arguments::ImportCommand;
 use super::outcome::{Exit, Outcome};
 use super::text::{cut, line};
 use crate::mcp::fitting_server_name;
-use document::Document;
+use document::SettingsDocument;
 use hosts::{HostFile, UserFolders};
 use ours::{Ours, Standing};
 use variables::Expansion;
@@ -31,6 +31,8 @@ const GATEWAY: &str = "toolbox";
 /// The longest name of a server for display, in characters.
 const LONGEST_NAME: usize = 80;
 
+const LEADS_OUT: &str = "it is a link that leads out of the project";
+
 /// The result for one server of a file.
 struct Imported {
     name: String,
@@ -38,20 +40,20 @@ struct Imported {
     own_name: String,
     /// The path of keys that it stands under.
     list: Vec<String>,
-    state: State,
+    state: ImportState,
     shown: String,
     notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum ImportState {
     Standing(Standing),
     /// It is this program.
     Gateway,
     Refused(String),
 }
 
-impl State {
+impl ImportState {
     fn word(&self) -> &'static str {
         match self {
             Self::Standing(Standing::New) => "new",
@@ -81,7 +83,7 @@ impl State {
 /// The result for one file.
 struct ImportedFile {
     file: HostFile,
-    document: Option<Document>,
+    document: Option<SettingsDocument>,
     /// The path of keys that the gateway stands under.
     usual: Vec<String>,
     fault: Option<String>,
@@ -118,7 +120,9 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
         written = ours.write().map(Some);
     }
     if writes && wanted.point && written.is_ok() {
-        imported.iter_mut().for_each(|file| point(file, &path));
+        for file in &mut imported {
+            point(file, &path);
+        }
     }
     report(&imported, &left, &path, wanted, written)
 }
@@ -144,7 +148,7 @@ fn fill(imported: &mut ImportedFile, folders: &UserFolders, ours: &mut Ours) -> 
     let file = &imported.file;
     let text = files::read(&file.path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let document = Document::parse(text, file.is_toml())?;
+    let document = SettingsDocument::parse(text, file.is_toml())?;
     let home = folders.home.as_deref();
     let lists = lists(&document, file, &mut imported.notes)?;
     imported.usual = lists.first().cloned().unwrap_or_default();
@@ -160,7 +164,7 @@ fn fill(imported: &mut ImportedFile, folders: &UserFolders, ours: &mut Ours) -> 
 
 /// Returns the paths of keys under which a file has servers; the first is the usual one.
 fn lists(
-    document: &Document,
+    document: &SettingsDocument,
     file: &HostFile,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Vec<String>>, String> {
@@ -208,7 +212,7 @@ fn take(
     let mut imported = Imported {
         own_name: own_name.clone().unwrap_or_default(),
         list: list.to_vec(),
-        state: State::Gateway,
+        state: ImportState::Gateway,
         shown: String::new(),
         notes: Vec::new(),
         name,
@@ -222,16 +226,16 @@ fn take(
     let taken = entry.value.and_then(|value| {
         imported.shown = shown::entry(&value);
         if is_gateway(&value) {
-            return Ok(State::Gateway);
+            return Ok(ImportState::Gateway);
         }
         imported.notes = entry.notes;
         let own_name = own_name.ok_or("no letter or digit of its name fits")?;
         if own_name != imported.name {
             imported.notes.push(format!("it is named `{own_name}` here"));
         }
-        ours.take(&own_name, &value).map(State::Standing)
+        ours.take(&own_name, &value).map(ImportState::Standing)
     });
-    imported.state = taken.unwrap_or_else(|reason| State::Refused(cut(&line(&reason), 300)));
+    imported.state = taken.unwrap_or_else(|reason| ImportState::Refused(cut(&line(&reason), 300)));
     imported
 }
 
@@ -248,7 +252,7 @@ fn is_gateway(value: &Value) -> bool {
 
 /// Replaces the servers that were taken by the gateway, in the file of the program.
 fn point(imported: &mut ImportedFile, config: &Path) {
-    let has_gateway = imported.servers.iter().any(|server| server.state == State::Gateway);
+    let has_gateway = imported.servers.iter().any(|server| server.state == ImportState::Gateway);
     let taken: Vec<&Imported> =
         imported.servers.iter().filter(|server| server.state.is_taken()).collect();
     let usual = keys(&imported.usual);
@@ -258,7 +262,7 @@ fn point(imported: &mut ImportedFile, config: &Path) {
     }
     let changed = (|| {
         if leads_out(&imported.file) {
-            return Err("it is a link that leads out of the project".to_owned());
+            return Err(LEADS_OUT.to_owned());
         }
         for server in &taken {
             document.remove(&keys(&server.list), &server.name);
@@ -282,7 +286,7 @@ fn keys(list: &[String]) -> Vec<&str> {
 }
 
 /// Returns a name for the gateway that no other server has.
-fn free_name(document: &Document, list: &[&str]) -> Result<String, String> {
+fn free_name(document: &SettingsDocument, list: &[&str]) -> Result<String, String> {
     let names: HashSet<String> =
         document.servers(list)?.into_iter().map(|(name, _)| name).collect();
     let candidates = std::iter::once(GATEWAY.to_owned())
@@ -322,12 +326,16 @@ fn leads_out(file: &HostFile) -> bool {
 
 /// Puts the configuration and the files of other programs back.
 fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
-    let config = all.then_some(config);
-    let paths = files.iter().map(|file| file.path.as_path()).chain(config);
+    let of_hosts = files.iter().map(|file| {
+        let safe = if leads_out(file) { Err(LEADS_OUT.to_owned()) } else { Ok(()) };
+        (file.path.as_path(), safe)
+    });
+    let own = all.then_some((config, Ok(())));
     let (mut text, mut values, mut failed) = (String::new(), Vec::new(), false);
-    for path in paths {
+    for (path, safe) in of_hosts.chain(own) {
         let shown = line(&path.display().to_string());
-        match files::put_back(path) {
+        let done = safe.and_then(|()| files::put_back(path).map_err(|error| error.to_string()));
+        match done {
             Ok(None) => {}
             Ok(Some(before)) => {
                 let kept = line(&before.display().to_string());
@@ -337,12 +345,12 @@ fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
             Err(error) => {
                 failed = true;
                 let _ = writeln!(text, "{shown} cannot be put back: {error}");
-                values.push(json!({"file": shown, "error": error.to_string()}));
+                values.push(json!({"file": shown, "error": error}));
             }
         }
     }
     if text.is_empty() {
-        text = "there is no backup to put back".to_owned();
+        text.push_str("there is no backup to put back");
     }
     let mut outcome = Outcome::fine(text, json!({"undone": values}));
     if failed || values.is_empty() {
@@ -382,7 +390,7 @@ fn report(
         }
         _ => None,
     };
-    let is_new = |server: &Imported| server.state == State::Standing(Standing::New);
+    let is_new = |server: &Imported| server.state == ImportState::Standing(Standing::New);
     let new =
         imported.iter().flat_map(|file| &file.servers).filter(|server| is_new(server)).count();
     if !wanted.write && new > 0 {

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::document::Document;
+use super::document::SettingsDocument;
 use super::files;
 use crate::mcp::{Config, ServerConfig};
 
 /// The configuration, with the servers taken so far.
 pub(super) struct Ours {
     pub(super) path: PathBuf,
-    document: Document,
+    document: SettingsDocument,
     servers: Vec<(String, Value)>,
     /// `true` if there is no file yet.
     is_new: bool,
@@ -32,7 +32,7 @@ impl Ours {
         let is_new = path.symlink_metadata().is_err();
         let text = if is_new { "{\n  \"mcp\": {}\n}\n".to_owned() } else { files::read(&path)? };
         let text = text.strip_prefix('\u{feff}').map_or(text.as_str(), |text| text);
-        let document = Document::parse(text, false)?;
+        let document = SettingsDocument::parse(text, false)?;
         let mut servers = document.servers(&["mcp"])?;
         servers.extend(document.servers(&["mcpServers"])?);
         Ok(Self { path, document, servers, is_new, is_changed: false })

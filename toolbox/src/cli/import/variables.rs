@@ -1,12 +1,13 @@
 //! The variables of other programs, as those of this one.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
-use super::hosts::{Host, VariableSyntax};
+use super::hosts::{HostProgram, VariableSyntax};
 
 /// The surroundings in which strings of a file are expanded.
 pub(super) struct Expansion<'a> {
-    pub(super) host: &'static Host,
+    pub(super) host: &'static HostProgram,
     pub(super) project: Option<&'a Path>,
     pub(super) home: Option<&'a Path>,
 }
@@ -25,7 +26,7 @@ impl Expansion<'_> {
     pub(super) fn expand(&self, text: &str) -> Result<Expanded, String> {
         let mut expanded = Expanded::default();
         match self.host.variables {
-            VariableSyntax::Literal => self.literal(text, &mut expanded)?,
+            VariableSyntax::Literal => literal(text, &mut expanded)?,
             VariableSyntax::Own if text.contains("{file:") => {
                 return Err("`{file:…}` has no equivalent".to_owned());
             }
@@ -38,7 +39,7 @@ impl Expansion<'_> {
     fn with_dollars(&self, text: &str, expanded: &mut Expanded) -> Result<(), String> {
         let mut rest = text;
         while let Some(at) = rest.find('$') {
-            self.literal(&rest[..at], expanded)?;
+            literal(&rest[..at], expanded)?;
             let after = &rest[at + 1..];
             let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
             let bare = after.len() - after.trim_start_matches(is_name_part).len();
@@ -53,19 +54,13 @@ impl Expansion<'_> {
                 rest = after;
             }
         }
-        self.literal(rest, expanded)
-    }
-
-    fn literal(&self, text: &str, expanded: &mut Expanded) -> Result<(), String> {
-        if text.contains("{env:") {
-            return Err("it holds `{env:` as plain text, which is a variable here".to_owned());
-        }
-        expanded.text.push_str(text);
-        Ok(())
+        literal(rest, expanded)
     }
 
     fn variable(&self, inner: &str, expanded: &mut Expanded) -> Result<(), String> {
-        let unknown = || Err(format!("`${{{inner}}}` has no equivalent"));
+        // A default may be secret.
+        let shown = inner.split(":-").next().unwrap_or_default();
+        let unknown = || Err(format!("`${{{shown}}}` has no equivalent"));
         if self.host.variables != VariableSyntax::Editor {
             let (name, default) = match inner.split_once(":-") {
                 Some((name, default)) => (name, Some(default)),
@@ -75,7 +70,7 @@ impl Expansion<'_> {
                 return unknown();
             }
             let default = default.map_or_else(String::new, |default| format!(":-{default}"));
-            expanded.text.push_str(&format!("{{env:{name}{default}}}"));
+            let _ = write!(expanded.text, "{{env:{name}{default}}}");
             return Ok(());
         }
         let of_path = |path: Option<&Path>| path.and_then(Path::to_str).map(str::to_owned);
@@ -98,6 +93,14 @@ impl Expansion<'_> {
         expanded.text.push_str(&text);
         Ok(())
     }
+}
+
+fn literal(text: &str, expanded: &mut Expanded) -> Result<(), String> {
+    if text.contains("{env:") {
+        return Err("it holds `{env:` as plain text, which is a variable here".to_owned());
+    }
+    expanded.text.push_str(text);
+    Ok(())
 }
 
 /// Returns the name of a variable for a value that the program asks its user for.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::server::Server;
 use super::{Connect, Servers};
 use crate::mcp::config::ServerConfig;
 use crate::mcp::names::{InvalidServerNameError, Names};
@@ -120,9 +119,13 @@ impl Servers {
         *self.shared.servers.lock() = now;
         changes.removed = old.iter().map(|server| server.name.to_string()).collect();
         changes.removed.sort();
-        old.iter().for_each(Server::retire);
+        for server in old {
+            server.retire();
+        }
         let before = std::mem::replace(&mut *self.shared.shared.names.lock(), names.clone());
-        kept.iter().for_each(|server| server.rename(&before, &names));
+        for server in kept {
+            server.rename(&before, &names);
+        }
         let is_used = self.shared.started.load(Ordering::Relaxed);
         if is_used || self.shared.connect != Connect::OnFirstUse {
             self.start();

@@ -1,5 +1,7 @@
 //! A configuration file that is read again when it changes.
 
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -186,8 +188,6 @@ impl Stamp {
     /// Returns `None` if there is no such file.
     fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt as _;
         Some(Self {
             length: metadata.len(),
             modified: metadata.modified().ok(),
