@@ -13,7 +13,7 @@ use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, Step, ToolChoice,
     ToolSearch,
 };
-use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
+use toolbox::wire::{Anthropic, Format, Gemini, GeminiInteractions, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
 /// An event in a conversation.
@@ -90,6 +90,15 @@ fn echo() -> impl Strategy<Value = Echo> {
         json!({"type": "tool_search_call", "id": "tsc_1"}),
         json!({"type": "tool_search_call", "execution": "server", "arguments": {}}),
         json!({"type": "tool_search_output", "execution": "server", "tools": []}),
+        json!({"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "hm"}]}),
+        json!({"type": "google_search_call", "id": "g1", "arguments": {}, "signature": "c2ln"}),
+        json!({"type": "google_search_result", "call_id": "g1", "result": []}),
+        json!({"type": "model_output", "content": [{"type": "text", "text": "Hello. ", "annotations": []}]}),
+        json!({"type": "model_output", "content": [{"type": "image", "data": "eA=="}]}),
+        json!({"type": "function_result", "call_id": "a", "result": "x"}),
+        json!({"type": "text", "text": "x"}),
+        json!({"continuation_token": "t", "id": "v1_a"}),
+        json!({"interaction_id": "v1_a", "transcript": "0"}),
         json!({"x": 1}),
         json!(null),
     ]);
@@ -257,6 +266,20 @@ pub(crate) fn keeps_the_rules_everywhere(history: &History) {
     keeps_the_rules::<OpenAiResponses>(history, "input", "gpt-5", responses);
     keeps_the_rules::<Anthropic>(history, "messages", "claude-sonnet-4-5", anthropic);
     keeps_the_rules::<Gemini>(history, "contents", "gemini-3-pro-preview", gemini);
+    if !is_paused(history) {
+        keeps_the_rules::<GeminiInteractions>(history, "input", "gemini-3.8-flash", interactions);
+    }
+}
+
+/// Returns `true` if the last reply goes on where it stopped, so that it is no part of the request.
+fn is_paused(history: &History) -> bool {
+    let has_token = |part: &Part| {
+        part.echo(Dialect::GeminiInteractions)
+            .is_some_and(|value| value.get("continuation_token").is_some())
+    };
+    history
+        .last_reply()
+        .is_some_and(|reply| reply.finish == Finish::Pause && reply.parts.iter().any(has_token))
 }
 
 proptest! {
@@ -417,6 +440,44 @@ fn gemini(contents: &[Value]) -> Result<usize, String> {
     Ok(calls)
 }
 
+/// The user begins, every step is of a known kind, and the results stand right behind the calls of
+/// a reply, one for each, in order.
+fn interactions(steps: &[Value]) -> Result<usize, String> {
+    let mut calls = 0;
+    let mut open: VecDeque<&Value> = VecDeque::new();
+    let mut answering = false;
+    if steps.first().is_none_or(|step| step["type"] != "user_input") {
+        return Err("the user does not begin".to_owned());
+    }
+    for (at, step) in steps.iter().enumerate() {
+        let kind = step["type"].as_str().ok_or_else(|| format!("step {at} has no type"))?;
+        if kind == "function_result" {
+            same(&Vec::from_iter(open.pop_front()), &[&step["call_id"]], at)?;
+            answering = true;
+            continue;
+        }
+        if answering || kind == "user_input" {
+            same(&open.iter().copied().collect::<Vec<_>>(), &[], at)?;
+        }
+        answering = false;
+        match kind {
+            "function_call" => {
+                open.push_back(&step["id"]);
+                calls += 1;
+            }
+            "user_input" | "model_output" if list(step, "content").is_empty() => {
+                return Err(format!("step {at} is empty: {step}"));
+            }
+            "text" | "image" | "audio" | "document" | "video" => {
+                return Err(format!("step {at} is no step: {step}"));
+            }
+            _ => {}
+        }
+    }
+    same(&open.into_iter().collect::<Vec<_>>(), &[], steps.len())?;
+    Ok(calls)
+}
+
 /// A reply as the specification writes it: without the envelope of a service, which adds its own
 /// keys around it.
 #[test]
@@ -458,6 +519,8 @@ fn a_request_holds_no_field_that_it_does_not_need() {
     assert_eq!(keys_of::<OpenAiResponses>(&plain, "o3"), responses);
     assert_eq!(keys_of::<Anthropic>(&plain, "m"), ["max_tokens", "messages", "model", "tools"]);
     assert_eq!(keys_of::<Gemini>(&plain, "m"), ["contents", "tools"]);
+    let stateless = ["input", "model", "store", "tools"];
+    assert_eq!(keys_of::<GeminiInteractions>(&plain, "m"), stateless);
     // What was asked for is said, once.
     let added = |keys: Vec<String>, of: &[&str]| -> Vec<String> {
         keys.into_iter().filter(|key| !of.contains(&key.as_str())).collect()
@@ -473,6 +536,7 @@ fn a_request_holds_no_field_that_it_does_not_need() {
     );
     assert_eq!(added(keys_of::<Anthropic>(&one_by_one, "m"), &plain_keys), ["tool_choice"]);
     assert_eq!(added(keys_of::<Gemini>(&one_by_one, "m"), &plain_keys), <[String; 0]>::default());
+    assert_eq!(keys_of::<GeminiInteractions>(&one_by_one, "m"), stateless);
 }
 
 /// A server may refuse a choice that forces a call, as an answer of a type asks for.

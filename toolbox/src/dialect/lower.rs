@@ -30,7 +30,9 @@ use crate::schema::walk::Object;
 /// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and one
 ///   tool cannot decide which. Examples become `input_examples`.
 /// - **Gemini**: `parametersJsonSchema`, because the older `parameters` does not support `$ref`,
-///   `const` or `additionalProperties`. A tool without arguments leaves it unset.
+///   `const` or `additionalProperties`; Interactions takes the same schema as `parameters`, ignores
+///   lengths and counts of properties, and gets those as sentences too. A tool without arguments
+///   leaves the schema unset.
 /// - **MCP**: the schema as it is.
 ///
 /// The root is an object with `properties` everywhere, whatever the schema was; model providers get
@@ -88,7 +90,7 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
             Err(obstacle) => strict_obstacle = Some(obstacle),
         }
     }
-    let schema = schema.unwrap_or_else(|| loose::loose(rooted.schema, dialect));
+    let schema = schema.unwrap_or_else(|| loose::loose(rooted.schema, dialect, &mut losses));
     let tool = match dialect {
         Dialect::OpenAiChat => chat(&name, &description, strict, schema),
         Dialect::OpenAiResponses => json!({
@@ -99,7 +101,16 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
             "parameters": schema,
         }),
         Dialect::Anthropic => anthropic(definition, &name, &description, &schema),
-        Dialect::Gemini => gemini(&name, &description, schema),
+        Dialect::Gemini => gemini(
+            json!({"name": name, "description": description}),
+            "parametersJsonSchema",
+            schema,
+        ),
+        Dialect::GeminiInteractions => gemini(
+            json!({"type": "function", "name": name, "description": description}),
+            "parameters",
+            schema,
+        ),
         Dialect::Mcp => mcp(definition, &name, &description, schema),
     };
     Lowered { name, tool, strict, strict_obstacle, losses, dialect }
@@ -125,13 +136,13 @@ fn anthropic(definition: &ToolDefinition, name: &str, description: &str, schema:
     tool
 }
 
-fn gemini(name: &str, description: &str, schema: Value) -> Value {
-    let mut tool = json!({"name": name, "description": description});
+/// Returns the tool with its schema under a key, unless it takes no arguments.
+fn gemini(mut tool: Value, key: &str, schema: Value) -> Value {
     let no_properties = |map: &Value| map.as_object().is_some_and(Object::is_empty);
     let takes_more = schema.get("additionalProperties").is_some_and(|more| more != false)
         || schema.get("patternProperties").is_some();
     if takes_more || !schema.get("properties").is_none_or(no_properties) {
-        tool["parametersJsonSchema"] = schema;
+        tool[key] = schema;
     }
     tool
 }

@@ -256,7 +256,7 @@ enum ResultContent<'a> {
 
 fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<AnthropicMessageOut<'a>> {
     let mut messages: Vec<AnthropicMessageOut<'_>> = Vec::new();
-    let turns = turns(&request.history, |step| written(step));
+    let turns = turns(request.history.messages(), |step| written(step));
     let last = turns.len() - 1;
     for (place, turn) in turns.into_iter().enumerate() {
         let user = |content| AnthropicMessageOut { role: "user", content };
