@@ -182,11 +182,7 @@ impl GeminiInteractionsStream {
                 open.add_content("content", Value::Object(delta));
             }
             "text_annotation_delta" | "text_annotation" => open.annotate(delta),
-            // The steps of the service's own tools come in one piece.
-            _ => {
-                delta.remove("type");
-                open.step.extend(delta);
-            }
+            _ => open.merge(delta),
         }
         Ok(())
     }
@@ -227,6 +223,17 @@ impl OpenStep {
         match (list.last_mut().and_then(|last| last.get_mut("text")), more) {
             (Some(Value::String(text)), Some(more)) => text.push_str(more),
             _ => list.push(content),
+        }
+    }
+
+    /// Adds the keys of a step of one of the service's own tools; a list goes on from that before.
+    fn merge(&mut self, mut delta: StepObject) {
+        delta.remove("type");
+        for (key, value) in delta {
+            match (self.step.get_mut(&key), value) {
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (_, value) => drop(self.step.insert(key, value)),
+            }
         }
     }
 

@@ -297,9 +297,9 @@ fn a_stored_interaction_is_named_and_not_sent_again() {
     assert_eq!(more(|_| ()), (json!("v1_b"), json!([user("(no message)")])));
     // The service has another transcript than an edited one.
     let edits: [fn(&mut History); 3] = [
-        |history| drop(history.replace_text(0, "stop")),
-        |history| drop(history.replace_result("c", "not ok")),
-        |history| drop(history.replace_text(2, "Not done.")),
+        |history| _ = history.replace_text(0, "stop"),
+        |history| _ = history.replace_result("c", "not ok"),
+        |history| _ = history.replace_text(2, "Not done."),
     ];
     for edit in edits {
         let mut edited = history.clone();
