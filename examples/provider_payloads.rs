@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use toolbox::definition::Callers;
 use toolbox::dialect::Dialect;
 use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
@@ -85,6 +86,7 @@ fn conversations() -> Vec<Conversation> {
         .map(|(about, request)| Conversation { about, request, only: None })
         .chain(requests_of_one())
         .chain(searches())
+        .chain(programs())
         .collect()
 }
 
@@ -304,6 +306,43 @@ fn thoughts_of_interactions() -> History {
         {"type": "function_call", "id": "un6k8t19", "name": "get_weather", "arguments": {"city": "Rome"}},
     ]});
     with_user(replied::<GeminiInteractions>(ask(), &body), "Thanks.")
+}
+
+/// Programs that the model writes and its service runs, with the calls they make.
+fn programs() -> Vec<Conversation> {
+    let tools = || {
+        let mut weather = few_tools().remove(0);
+        weather.callers = Callers::Both;
+        weather.output_schema = Some(for_input::<Labels>().into());
+        vec![weather, few_tools().remove(2)]
+    };
+    let of = |about, history, only| {
+        let request = ModelRequest::new(history).with_tools(tools());
+        Conversation { about, request, only: Some(only) }
+    };
+    let code = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {"code": "await get_weather()"}});
+    let used = json!({"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"},
+        "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}});
+    let container = json!({"id": "container_1", "expires_at": "2026-11-22T00:00:00Z"});
+    let python =
+        json!({"stop_reason": "tool_use", "container": container, "content": [code, used]});
+    let program = json!({"type": "program", "id": "prog_1", "call_id": "call_p", "code": "text(1)", "fingerprint": "opaque"});
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\": \"Oslo\"}",
+        "caller": {"type": "program", "caller_id": "call_p"}});
+    let output = json!({"type": "program_output", "id": "po_1", "call_id": "call_p", "result": "1", "status": "completed"});
+    let script = replied::<OpenAiResponses>(ask(), &json!({"output": [program, call]}));
+    let ended = replied::<OpenAiResponses>(script.clone(), &json!({"output": [output]}));
+    vec![
+        of("programs may call", ask(), "openai-responses"),
+        of("programs may call", ask(), "anthropic"),
+        of("a program waits for a result", script, "openai-responses"),
+        of("a program ended without a message", ended, "openai-responses"),
+        of(
+            "a program waits for a result, and the user speaks",
+            with_user(replied::<Anthropic>(ask(), &python), "Quickly."),
+            "anthropic",
+        ),
+    ]
 }
 
 fn reasoning_of_openai() -> History {

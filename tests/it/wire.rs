@@ -49,6 +49,7 @@ fn result() -> impl Strategy<Value = ToolResult> {
     prop_oneof![
         text().prop_map(ToolResult::new),
         text().prop_map(ToolResult::error),
+        text().prop_map(ToolResult::background),
         vec(content(), 0..4).prop_map(ToolResult::from),
         (text(), vec(prop::sample::select(vec!["now", "docs.find", "docs.search", "gone"]), 0..3))
             .prop_map(|(text, found)| {
@@ -98,6 +99,11 @@ fn echo() -> impl Strategy<Value = Echo> {
         json!({"type": "function_result", "call_id": "a", "result": "x"}),
         json!({"type": "text", "text": "x"}),
         json!({"continuation_token": "t", "id": "v1_a"}),
+        json!({"type": "program", "id": "prog_1", "call_id": "p1", "code": "1", "fingerprint": "f"}),
+        json!({"id": "fc_1", "caller": {"type": "program", "caller_id": "p1"}}),
+        json!({"id": "fc_2", "async": true}),
+        json!({"caller": {"type": "code_execution_20260120", "tool_id": "s1"}}),
+        json!({"container": {"id": "c1"}}),
         json!({"interaction_id": "v1_a", "transcript": "0"}),
         json!({"x": 1}),
         json!(null),
@@ -353,12 +359,25 @@ fn chat(messages: &[Value]) -> Result<usize, String> {
     Ok(calls)
 }
 
+fn is_output(item: &Value, call_id: &Value) -> bool {
+    item["type"] == "function_call_output" && item["call_id"] == *call_id
+}
+
 /// Outputs stand behind the calls of a reply, one for each, in order, before anybody else speaks.
 fn responses(items: &[Value]) -> Result<usize, String> {
     let mut calls = 0;
     let mut open: VecDeque<&Value> = VecDeque::new();
     for (at, item) in items.iter().enumerate() {
         let is_ours = item["execution"] != "server";
+        if item["async"] == true && !items.iter().any(|own| is_output(own, &item["call_id"])) {
+            calls += 1;
+            continue;
+        }
+        if item["caller"]["type"] == "program"
+            && !items.iter().any(|own| own["call_id"] == item["caller"]["caller_id"])
+        {
+            return Err(format!("item {at} has a caller that is not there: {item}"));
+        }
         if item["type"] == "function_call" || item["type"] == "tool_search_call" && is_ours {
             open.push_back(&item["call_id"]);
             calls += 1;
@@ -377,6 +396,7 @@ fn responses(items: &[Value]) -> Result<usize, String> {
 /// The roles alternate, the user begins, and the results of a message stand first in the next one.
 fn anthropic(messages: &[Value]) -> Result<usize, String> {
     let mut calls = 0;
+    let (mut is_program, mut known) = (false, Vec::new());
     let mut open: Vec<&Value> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if message["role"] != ["user", "assistant"][at % 2] {
@@ -393,6 +413,18 @@ fn anthropic(messages: &[Value]) -> Result<usize, String> {
             return Err(format!("message {at} has the block {block}"));
         }
         let results = of_kind(blocks, "tool_result");
+        if is_program && results.len() < blocks.len() {
+            return Err(format!("message {at} holds more than results for a program"));
+        }
+        let runs = of_kind(blocks, "server_tool_use").into_iter().map(|run| &run["id"]);
+        known.extend(runs);
+        let callers = of_kind(blocks, "tool_use").into_iter().map(|call| &call["caller"]);
+        let programs =
+            Vec::from_iter(callers.map(|caller| &caller["tool_id"]).filter(|id| !id.is_null()));
+        is_program = !programs.is_empty();
+        if let Some(id) = programs.iter().find(|id| !known.contains(id)) {
+            return Err(format!("message {at} has a caller that is not there: {id}"));
+        }
         let ids: Vec<_> = results.iter().map(|result| &result["tool_use_id"]).collect();
         same(&open, &ids, at)?;
         if of_kind(&blocks[..results.len()], "tool_result").len() != results.len() {

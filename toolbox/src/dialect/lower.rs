@@ -1,5 +1,6 @@
 //! Lowering of one definition into the entry of each provider's tool list, with the losses.
 
+mod callers;
 mod closed;
 mod loose;
 mod notes;
@@ -91,7 +92,7 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
         }
     }
     let schema = schema.unwrap_or_else(|| loose::loose(rooted.schema, dialect, &mut losses));
-    let tool = match dialect {
+    let mut tool = match dialect {
         Dialect::OpenAiChat => chat(&name, &description, strict, schema),
         Dialect::OpenAiResponses => json!({
             "type": "function",
@@ -113,6 +114,10 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
         ),
         Dialect::Mcp => mcp(definition, &name, &description, schema),
     };
+    callers::add(definition, dialect, &mut tool, &mut losses);
+    if definition.answered_later && dialect == Dialect::OpenAiResponses {
+        tool["async"] = true.into();
+    }
     Lowered { name, tool, strict, strict_obstacle, losses, dialect }
 }
 
