@@ -42,6 +42,7 @@ impl Callers {
         self != Self::Model
     }
 
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

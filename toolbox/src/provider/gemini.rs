@@ -144,9 +144,10 @@ impl Gemini {
     ) -> Result<ModelResponse, ModelError> {
         let model = self.http.model();
         let collection = if model.contains('/') { "" } else { "models/" };
-        let (method, query) = match deltas.are_wanted() {
-            true => ("streamGenerateContent", Some(("alt", "sse"))),
-            false => ("generateContent", None),
+        let (method, query) = if deltas.are_wanted() {
+            ("streamGenerateContent", Some(("alt", "sse")))
+        } else {
+            ("generateContent", None)
         };
         let path = format!("v1beta/{collection}{model}:{method}").into();
         self.http.respond::<wire::Gemini>(Endpoint { path, query }, request, deltas).await

@@ -311,11 +311,10 @@ fn messages<'a>(
             }
             TranscriptTurn::Results(step) => {
                 is_for_program = is_of_program(step, runs);
-                let results = step.calls().map(|(call, own)| match is_for_program {
-                    true => BlockOut::Own(program_result(own)),
-                    false => BlockOut::Own(result(call, own, tools)),
+                let results = step.calls().map(|(call, own)| {
+                    if is_for_program { program_result(own) } else { result(call, own, tools) }
                 });
-                let mut content: Vec<_> = results.collect();
+                let mut content: Vec<_> = results.map(BlockOut::Own).collect();
                 if !is_for_program {
                     content.append(&mut postponed);
                 }

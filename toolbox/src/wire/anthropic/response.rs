@@ -27,7 +27,7 @@ pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
     for block in blocks {
         parts.extend(part(block)?);
     }
-    parts.extend(message.container.and_then(container));
+    parts.extend(message.container.as_ref().and_then(container));
     Ok(ModelResponse {
         reply: reply(parts, message.stop_reason.as_deref()),
         usage: message.usage.unwrap_or_default().total(),
@@ -49,7 +49,7 @@ pub(super) struct ReplyMessage<'a> {
 }
 
 /// Returns the part that keeps the container in which the service runs programs: it is no block.
-pub(super) fn container(container: Value) -> Option<Part> {
+pub(super) fn container(container: &Value) -> Option<Part> {
     container.get("id").and_then(Value::as_str)?;
     let value = serde_json::json!({ CONTAINER: container });
     Some(Part::Other(Echo::new(Dialect::Anthropic, value)))

@@ -159,7 +159,7 @@ impl ResponseStream for AnthropicStream {
             return Err(WireError::CutOff);
         }
         let mut parts: Vec<Part> = self.blocks.into_iter().map(OpenBlock::into_part).collect();
-        parts.extend(self.container.and_then(container));
+        parts.extend(self.container.as_ref().and_then(container));
         Ok(ModelResponse {
             reply: reply(parts, self.stop_reason.as_deref()),
             usage: self.usage.total(),

@@ -111,22 +111,27 @@ impl InteractionIn {
 /// The token counts of an interaction; thoughts are no part of the output.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct TokenCounts {
-    total_input_tokens: Option<u64>,
-    total_tool_use_tokens: Option<u64>,
-    total_cached_tokens: Option<u64>,
-    total_output_tokens: Option<u64>,
-    total_thought_tokens: Option<u64>,
+    #[serde(rename = "total_input_tokens")]
+    input: Option<u64>,
+    #[serde(rename = "total_tool_use_tokens")]
+    tool_use: Option<u64>,
+    #[serde(rename = "total_cached_tokens")]
+    cached: Option<u64>,
+    #[serde(rename = "total_output_tokens")]
+    output: Option<u64>,
+    #[serde(rename = "total_thought_tokens")]
+    thought: Option<u64>,
 }
 
 impl TokenCounts {
     fn total(&self) -> Usage {
         let sum = |a: Option<u64>, b: Option<u64>| a.unwrap_or(0).saturating_add(b.unwrap_or(0));
         Usage {
-            input_tokens: sum(self.total_input_tokens, self.total_tool_use_tokens),
-            output_tokens: sum(self.total_output_tokens, self.total_thought_tokens),
-            cache_read_input_tokens: self.total_cached_tokens.unwrap_or(0),
+            input_tokens: sum(self.input, self.tool_use),
+            output_tokens: sum(self.output, self.thought),
+            cache_read_input_tokens: self.cached.unwrap_or(0),
             cache_creation_input_tokens: 0,
-            reasoning_tokens: self.total_thought_tokens.unwrap_or(0),
+            reasoning_tokens: self.thought.unwrap_or(0),
         }
     }
 }
@@ -246,10 +251,9 @@ fn texts(contents: Option<&Value>) -> String {
 /// Returns `true` for a step that has no part of its own and goes back as it came.
 pub(super) fn is_opaque(step: &StepObject) -> bool {
     match kind(step) {
-        // Written from parts of their own, or not the model's.
-        "" | "user_input" | "function_result" | "function_call" | "thought" => false,
-        // Contents, which stand in a list of their own.
-        "text" | "image" | "audio" | "document" | "video" => false,
+        // Not the model's, or written from parts of their own; and contents, which are no steps.
+        "" | "user_input" | "function_result" | "function_call" | "thought" | "text" | "image"
+        | "audio" | "document" | "video" => false,
         "model_output" => matches!(output(step), (text, false) if text.is_empty()),
         _ => true,
     }

@@ -88,12 +88,11 @@ fn stored(messages: &[Message]) -> Option<(usize, &Step, &str)> {
         Message::Step(step) => Some((at, &**step)),
         Message::User(_) => None,
     });
-    let (at, step, value) = steps
-        .filter_map(|(at, step)| {
-            let mut values = step.reply().parts.iter().rev().filter_map(own);
-            Some((at, step, values.find(|value| value.get(STORED).is_some())?))
-        })
-        .next()?;
+    let mut steps = steps.filter_map(|(at, step)| {
+        let mut values = step.reply().parts.iter().rev().filter_map(own);
+        Some((at, step, values.find(|value| value.get(STORED).is_some())?))
+    });
+    let (at, step, value) = steps.next()?;
     let is_same = value.get("transcript")?.as_str()? == digest(&messages[..at], step.reply());
     is_same.then_some((at, step, value.get(STORED)?.as_str()?))
 }
