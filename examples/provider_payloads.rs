@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolbox::definition::Callers;
+use toolbox::definition::{Callers, Grammar};
 use toolbox::dialect::Dialect;
 use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
@@ -330,12 +330,23 @@ fn programs() -> Vec<Conversation> {
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\": \"Oslo\"}",
         "caller": {"type": "program", "caller_id": "call_p"}});
     let output = json!({"type": "program_output", "id": "po_1", "call_id": "call_p", "result": "1", "status": "completed"});
+    let custom = json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_2", "name": "get_weather", "input": "Oslo"});
+    let custom = replied::<OpenAiResponses>(ask(), &json!({"output": [custom]}));
+    let text = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
+    let mut grammar = ToolDefinition::new("get_weather", "Tells the weather in a city", text);
+    grammar.grammar = Some(Grammar::Lark("start: /[A-Z][a-z]+/".to_owned()));
+    grammar.answered_later = true;
     let script = replied::<OpenAiResponses>(ask(), &json!({"output": [program, call]}));
     let ended = replied::<OpenAiResponses>(script.clone(), &json!({"output": [output]}));
     vec![
         of("programs may call", ask(), "openai-responses"),
         of("programs may call", ask(), "anthropic"),
         of("a program waits for a result", script, "openai-responses"),
+        Conversation {
+            about: "a call with a text in place of JSON",
+            request: ModelRequest::new(custom).with_tools(vec![grammar]),
+            only: Some("openai-responses"),
+        },
         of("a program ended without a message", ended, "openai-responses"),
         of(
             "a program waits for a result, and the user speaks",

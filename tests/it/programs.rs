@@ -1,10 +1,12 @@
-//! Calls that programs of a model make, and calls that are answered in a later request: what their
-//! services demand of the requests that follow.
+//! Calls that programs of a model make, calls that are answered in a later request, and calls with a
+//! text in place of JSON: what their services demand of the requests that follow.
 
 use serde_json::{Value, json};
-use toolbox::definition::Callers;
+use toolbox::definition::{Callers, Grammar};
 use toolbox::dialect::{Dialect, lower};
-use toolbox::model::{Finish, History, ModelRequest, Replied, Reply, ToolChoice, Unanswered};
+use toolbox::model::{
+    Delta, Finish, History, ModelRequest, Replied, Reply, ToolChoice, Unanswered,
+};
 use toolbox::wire::{Anthropic, Format, OpenAiResponses, ResponseStream};
 use toolbox::{Content, Tool, ToolBox, ToolDefinition, ToolResult};
 
@@ -273,4 +275,93 @@ fn a_call_is_answered_when_its_result_is_there() {
     // What the model said meanwhile stands before the output: nothing tells the two replies apart.
     let expected = json!([input[0], input[1], input[3], input[2], input[4]]);
     assert_eq!(sent::<OpenAiResponses>(&request(read.history))["input"], expected);
+}
+
+/// A tool of one text, with a grammar.
+fn patch(grammar: Grammar) -> ToolDefinition {
+    let schema = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"],
+        "additionalProperties": false});
+    let mut definition = ToolDefinition::new("patch", "Applies a patch", schema);
+    definition.grammar = Some(grammar);
+    definition
+}
+
+#[test]
+fn a_tool_of_one_text_is_sent_with_its_grammar() {
+    let lark = || Grammar::Lark("start: /.+/".to_owned());
+    let formats = [
+        (Grammar::Text, json!({"type": "text"})),
+        (lark(), json!({"type": "grammar", "syntax": "lark", "definition": "start: /.+/"})),
+        (
+            Grammar::Regex("a+".into()),
+            json!({"type": "grammar", "syntax": "regex", "definition": "a+"}),
+        ),
+    ];
+    for (grammar, format) in formats {
+        let lowered = lower(&patch(grammar), Dialect::OpenAiResponses);
+        let expected = json!({"type": "custom", "name": "patch", "description": "Applies a patch", "format": format});
+        assert_eq!((lowered.tool, lowered.strict, lowered.losses), (expected, false, vec![]));
+    }
+    for dialect in Dialect::ALL.into_iter().filter(|own| *own != Dialect::OpenAiResponses) {
+        let lowered = lower(&patch(lark()), dialect);
+        assert!(!lowered.tool.to_string().contains("start:"), "{dialect:?}");
+        assert_eq!(lowered.losses.len(), usize::from(dialect != Dialect::Mcp), "{dialect:?}");
+    }
+    // A tool with other arguments keeps its schema.
+    let mut two = patch(lark());
+    two.input_schema = json!({"type": "object", "properties": {"input": {"type": "string"}, "dry": {"type": "boolean"}},
+        "required": ["input"]})
+    .into();
+    let lowered = lower(&two, Dialect::OpenAiResponses);
+    assert_eq!((&lowered.tool["type"], lowered.losses.len()), (&json!("function"), 1));
+}
+
+#[test]
+fn a_call_with_a_text_reaches_the_tool_and_goes_back_as_it_came() {
+    let item = json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "patch", "input": "say \"a\"\n"});
+    let reply = read::<OpenAiResponses>(&json!({"output": [item]}));
+    let call = reply.tool_calls().next().unwrap().clone();
+    assert_eq!(call.arguments.as_str(), r#"{"input":"say \"a\"\n"}"#);
+    let history = open(History::from("go"), reply).answer([ToolResult::new("done")]);
+    let request = |history| {
+        let choice = ToolChoice::Tool("patch".to_owned());
+        ModelRequest::new(history).with_tools(vec![patch(Grammar::Text)]).with_tool_choice(choice)
+    };
+    let body = sent::<OpenAiResponses>(&request(history.clone()));
+    assert_eq!(body["tool_choice"], json!({"type": "custom", "name": "patch"}));
+    let output = json!({"type": "custom_tool_call_output", "call_id": "c1", "output": "done"});
+    assert_eq!(body["input"].as_array().unwrap()[1..], [item.clone(), output]);
+    let back = OpenAiResponses::history(&body["input"].to_string()).unwrap();
+    assert_eq!(back.repairs, []);
+    assert_eq!(sent::<OpenAiResponses>(&request(back.history)), body);
+    let there = sent::<Anthropic>(&request(history));
+    assert_eq!(there["messages"][1]["content"][0]["input"], json!({"input": "say \"a\"\n"}));
+
+    let event = |kind: &str, more: Value| {
+        let mut event = json!({"type": kind, "output_index": 0});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let delta = |text: &str| event("response.custom_tool_call_input.delta", json!({"delta": text}));
+    let mut begun = item.clone();
+    begun["input"] = json!("");
+    let start = event("response.output_item.added", json!({"item": begun}));
+    let done = event("response.output_item.done", json!({"item": item}));
+    let end = json!({"type": "response.completed", "response": {"status": "completed", "output": [item]}});
+    let with_deltas =
+        vec![start.clone(), delta("say \"a"), delta("\"\n"), done.clone(), end.clone()];
+    for events in [with_deltas, vec![start, done, end]] {
+        let mut stream = <OpenAiResponses as Format>::Stream::default();
+        let mut heard = String::new();
+        for event in events {
+            let mut take = |delta| match delta {
+                Delta::Arguments { index: 0, text } => heard.push_str(&text),
+                Delta::Call { index: 0, id, name } => assert_eq!((&*id, &*name), ("c1", "patch")),
+                other => panic!("{other:?}"),
+            };
+            stream.event(&event.to_string(), &mut take).unwrap();
+        }
+        assert_eq!(heard, call.arguments.as_str());
+        assert_eq!(stream.finish().unwrap().reply.tool_calls().next(), Some(&call));
+    }
 }

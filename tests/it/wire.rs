@@ -68,8 +68,16 @@ fn call() -> impl Strategy<Value = ToolCall> {
         Just("i".repeat(100)),
     ];
     let name = prop::sample::select(vec!["search", "docs.search", "no such\ntool", "", "ünï"]);
-    let arguments =
-        prop::sample::select(vec!["{}", "", r#"{"a": 1.0e2}"#, "[1]", "{\"a\":", "null", "{} {}"]);
+    let arguments = prop::sample::select(vec![
+        r#"{"input": "x\n"}"#,
+        "{}",
+        "",
+        r#"{"a": 1.0e2}"#,
+        "[1]",
+        "{\"a\":",
+        "null",
+        "{} {}",
+    ]);
     (id, name, arguments).prop_map(|(id, name, arguments)| ToolCall::new(id, name, arguments))
 }
 
@@ -102,6 +110,7 @@ fn echo() -> impl Strategy<Value = Echo> {
         json!({"type": "program", "id": "prog_1", "call_id": "p1", "code": "1", "fingerprint": "f"}),
         json!({"id": "fc_1", "caller": {"type": "program", "caller_id": "p1"}}),
         json!({"id": "fc_2", "async": true}),
+        json!({"type": "custom_tool_call", "id": "ctc_1"}),
         json!({"caller": {"type": "code_execution_20260120", "tool_id": "s1"}}),
         json!({"container": {"id": "c1"}}),
         json!({"interaction_id": "v1_a", "transcript": "0"}),
@@ -359,8 +368,13 @@ fn chat(messages: &[Value]) -> Result<usize, String> {
     Ok(calls)
 }
 
+fn has_type(item: &Value, kinds: &[&str]) -> bool {
+    kinds.iter().any(|kind| item["type"] == *kind)
+}
+
 fn is_output(item: &Value, call_id: &Value) -> bool {
-    item["type"] == "function_call_output" && item["call_id"] == *call_id
+    has_type(item, &["function_call_output", "custom_tool_call_output"])
+        && item["call_id"] == *call_id
 }
 
 /// Outputs stand behind the calls of a reply, one for each, in order, before anybody else speaks.
@@ -378,10 +392,12 @@ fn responses(items: &[Value]) -> Result<usize, String> {
         {
             return Err(format!("item {at} has a caller that is not there: {item}"));
         }
-        if item["type"] == "function_call" || item["type"] == "tool_search_call" && is_ours {
+        if has_type(item, &["function_call", "custom_tool_call"])
+            || item["type"] == "tool_search_call" && is_ours
+        {
             open.push_back(&item["call_id"]);
             calls += 1;
-        } else if item["type"] == "function_call_output"
+        } else if has_type(item, &["function_call_output", "custom_tool_call_output"])
             || item["type"] == "tool_search_output" && is_ours
         {
             same(&Vec::from_iter(open.pop_front()), &[&item["call_id"]], at)?;

@@ -15,11 +15,12 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | describe a tool | [`ToolDefinition`], [`Schema`], [`ToolAnnotations`], [`Callers`], [`Icon`] |
+//! | describe a tool | [`ToolDefinition`], [`Schema`], [`ToolAnnotations`], [`Callers`], [`Grammar`], [`Icon`] |
 //! | check a name | [`check_name`], [`MAX_NAME_LEN`], [`InvalidNameError`] |
 //! | find descriptions that say too little | [`Lint`] |
 
 mod callers;
+mod grammar;
 mod icon;
 mod lint;
 mod schema;
@@ -30,6 +31,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use callers::Callers;
+pub use grammar::Grammar;
 pub use icon::{Icon, IconTheme};
 pub use lint::Lint;
 pub use schema::Schema;
@@ -90,6 +92,9 @@ pub struct ToolDefinition {
     /// The callers of the tool. Default: the model.
     #[serde(skip_serializing_if = "Callers::is_default")]
     pub callers: Callers,
+    /// The form of the text that the tool takes in place of JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grammar: Option<Grammar>,
     /// `true` if the model goes on without the result of a call. See
     /// [`Tool::answered_later`](crate::Tool::answered_later).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -128,6 +133,7 @@ impl ToolDefinition {
             deferred: false,
             strict: false,
             callers: Callers::default(),
+            grammar: None,
             answered_later: false,
             icons: Vec::new(),
             meta: Map::new(),

@@ -2,6 +2,7 @@
 
 mod callers;
 mod closed;
+mod custom;
 mod loose;
 mod notes;
 mod root;
@@ -27,7 +28,8 @@ use crate::schema::walk::Object;
 ///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is
 ///   closed and simplified first, so that nearly every schema becomes strict; the narrowed parts
 ///   are among the losses. Chat omits `strict` when it is off; Responses always sends it, because
-///   the service would otherwise try strict mode by itself.
+///   the service would otherwise try strict mode by itself. There a tool with a
+///   [grammar](crate::definition::Grammar) may take a text in place of JSON.
 /// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and one
 ///   tool cannot decide which. Examples become `input_examples`.
 /// - **Gemini**: `parametersJsonSchema`, because the older `parameters` does not support `$ref`,
@@ -114,6 +116,11 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
         ),
         Dialect::Mcp => mcp(definition, &name, &description, schema),
     };
+    if let Some(custom) = custom::custom(definition, dialect, &name, &mut losses) {
+        tool = custom;
+        strict = false;
+        strict_obstacle = Some("the tool takes a text in place of JSON".to_owned());
+    }
     callers::add(definition, dialect, &mut tool, &mut losses);
     if definition.answered_later && dialect == Dialect::OpenAiResponses {
         tool["async"] = true.into();

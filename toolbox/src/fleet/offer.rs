@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::random::hex;
 use crate::context::approval::Approval;
-use crate::definition::{Callers, Icon, ToolAnnotations, check_name};
+use crate::definition::{Callers, Grammar, Icon, ToolAnnotations, check_name};
 use crate::tool::Tool;
 
 /// A tool as its worker offers it: the definition, and the settings that matter to its caller.
@@ -43,6 +43,8 @@ pub(super) struct OfferedTool {
     strict: bool,
     #[serde(skip_serializing_if = "Callers::is_default")]
     callers: Callers,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grammar: Option<Grammar>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     answered_later: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -111,6 +113,7 @@ impl OfferedTool {
             examples: definition.examples,
             tags: definition.tags,
             icons: definition.icons,
+            grammar: definition.grammar,
             meta: definition.meta,
         }
     }
@@ -150,6 +153,9 @@ impl OfferedTool {
         }
         if let Some(schema) = &self.output_schema {
             tool = tool.with_output_schema(schema.clone());
+        }
+        if let Some(grammar) = &self.grammar {
+            tool = tool.with_grammar(grammar.clone());
         }
         if let Some(timeout) = self.timeout() {
             tool = tool.with_timeout(timeout);

@@ -17,7 +17,7 @@ use crate::call::ToolResult;
 use crate::context::approval::Approval;
 use crate::context::{Approver, Requirement, StateMap};
 use crate::definition::{
-    Callers, Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name,
+    Callers, Grammar, Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name,
 };
 use crate::dialect::SharedDefinition;
 use crate::future::BoxFuture;
@@ -427,6 +427,14 @@ impl Tool {
     #[must_use]
     pub fn with_callers(mut self, callers: Callers) -> Self {
         self.definition_mut().callers = callers;
+        self
+    }
+
+    /// Returns the tool so that it takes a text of some form in place of JSON, where its provider
+    /// knows such tools; see [`Grammar`].
+    #[must_use]
+    pub fn with_grammar(mut self, grammar: Grammar) -> Self {
+        self.definition_mut().grammar = Some(grammar);
         self
     }
 

@@ -38,7 +38,8 @@ pub(super) fn add(
         _ => json!([program]),
     };
     let output = definition.output_schema.as_ref().map(Schema::read).filter(|own| own.is_object());
-    if let (Dialect::OpenAiResponses, Some(output)) = (dialect, output) {
+    let is_function = tool["type"] == "function";
+    if let (true, Some(output)) = (is_function, output) {
         tool["output_schema"] = output.into_owned();
     }
 }

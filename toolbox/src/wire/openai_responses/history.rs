@@ -4,7 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::response::{CALL_OUTPUT, SEARCH_OUTPUT, found, is_async, is_by_service, read_items};
+use super::response::{
+    CALL_OUTPUT, CUSTOM_CALL, CUSTOM_OUTPUT, SEARCH_OUTPUT, found, is_async, is_by_service,
+    read_items,
+};
 use crate::call::{Content, ToolResult};
 use crate::dialect::Dialect;
 use crate::model::{FoundMessage, History, Part, Reply};
@@ -42,7 +45,7 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
             ("message" | "", role) => {
                 return Err(invalid(format!("no message has the role {role:?}")));
             }
-            (CALL_OUTPUT, _) => {
+            (CALL_OUTPUT | CUSTOM_OUTPUT, _) => {
                 close(&mut reply, &mut found_messages)?;
                 let call_id = field("call_id").to_owned();
                 let result = output(&mut item)?;
@@ -77,10 +80,12 @@ impl LaterOutputs {
     fn take(items: &mut Vec<Value>) -> Result<Self, WireError> {
         let is = |item: &Value, kind: &str| item.get("type").is_some_and(|own| own == kind);
         let id = |item: &Value| Some(item.get("call_id")?.as_str()?.to_owned());
-        let calls = items.iter().filter(|item| is(item, "function_call") && is_async(Some(item)));
+        let is_call = |item: &Value| is(item, "function_call") || is(item, CUSTOM_CALL);
+        let is_output = |item: &Value| is(item, CALL_OUTPUT) || is(item, CUSTOM_OUTPUT);
+        let calls = items.iter().filter(|item| is_call(item) && is_async(Some(item)));
         let calls: HashSet<String> = calls.filter_map(id).collect();
         let mut found = HashMap::new();
-        for item in items.iter_mut().filter(|item| is(item, CALL_OUTPUT)) {
+        for item in items.iter_mut().filter(|item| is_output(item)) {
             if let Some(id) = id(item).filter(|id| calls.contains(id)) {
                 found.insert(id, output(item)?);
                 *item = Value::Null;

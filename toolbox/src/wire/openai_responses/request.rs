@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::response::{
-    CALL_OUTPUT, PROGRAM, SEARCH_CALL, SEARCH_OUTPUT, is_async, is_by_service, is_own_search,
+    CALL_OUTPUT, CUSTOM_CALL, CUSTOM_OUTPUT, PROGRAM, SEARCH_CALL, SEARCH_OUTPUT, custom_input,
+    is_async, is_by_service, is_own_search,
 };
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::definition::{Callers, ToolDefinition};
@@ -110,7 +111,11 @@ fn tool_choice(choice: &ToolChoice, tools: &Offered<'_>) -> Option<Value> {
         // There is no choice for a search, nor for a tool that has yet to be found.
         ToolChoice::Tool(name) if tools.search.is_some() && !is_function(name) => json!("required"),
         ToolChoice::Tool(name) if is_for_programs(name) => json!({"type": PROGRAMS}),
-        ToolChoice::Tool(name) => json!({"type": "function", "name": tools.sent_name(name)}),
+        ToolChoice::Tool(name) => {
+            let entry = tools.list.position(name).map(|at| tools.list.tool(at).to_value());
+            let kind = entry.map_or("function".into(), |entry| entry["type"].clone());
+            json!({"type": kind, "name": tools.sent_name(name)})
+        }
     })
 }
 
@@ -231,7 +236,11 @@ impl InputItems<'_> {
                 let caller = self.caller(echo);
                 let is_for_program = caller.is_some_and(|caller| caller.get("caller_id").is_some());
                 seq.serialize_element(&CallOutputItem {
-                    kind: CALL_OUTPUT,
+                    kind: if custom_input(call, echo).is_some() {
+                        CUSTOM_OUTPUT
+                    } else {
+                        CALL_OUTPUT
+                    },
                     call_id: &call.id,
                     output: ResultOutput { result, is_for_program },
                     caller,
@@ -304,16 +313,23 @@ impl InputItems<'_> {
                         arguments: serde_json::from_str(text).unwrap_or(RawValue::NULL),
                     })?;
                 }
-                Part::Call { call, .. } => seq.serialize_element(&FunctionCallItem {
-                    kind: "function_call",
-                    id: own("id").filter(|_| !is_own_search(echo)),
-                    call_id: &call.id,
-                    name: self.tools.sent_name(&call.name),
-                    namespace: own("namespace"),
-                    caller: self.caller(echo),
-                    is_async: is_async(echo),
-                    arguments: call.arguments.as_str(),
-                })?,
+                Part::Call { call, .. } => {
+                    let input = custom_input(call, echo);
+                    let is_custom = input.is_some();
+                    // The type stands in an echo only if it is not that of a function.
+                    let is_same = is_custom || own("type").is_none();
+                    seq.serialize_element(&CallItem {
+                        kind: if is_custom { CUSTOM_CALL } else { "function_call" },
+                        id: own("id").filter(|_| is_same),
+                        call_id: &call.id,
+                        name: self.tools.sent_name(&call.name),
+                        namespace: own("namespace"),
+                        caller: self.caller(echo),
+                        is_async: is_async(echo),
+                        arguments: (!is_custom).then_some(call.arguments.as_str()),
+                        input,
+                    })?;
+                }
                 Part::Reasoning { .. } => {
                     if let Some(item) = echo.filter(|item| self.is_understood(item)) {
                         seq.serialize_element(item)?;
@@ -350,8 +366,9 @@ impl InputItems<'_> {
             // The first three kinds have parts of their own, and are written from those.
             "reasoning"
             | "function_call"
-            | "function_call_output"
-            | "custom_tool_call"
+            | CALL_OUTPUT
+            | CUSTOM_CALL
+            | CUSTOM_OUTPUT
             | "computer_call"
             | "local_shell_call"
             | "shell_call"
@@ -398,7 +415,7 @@ struct AnswerItemText<'a> {
 }
 
 #[derive(Serialize)]
-struct FunctionCallItem<'a> {
+struct CallItem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -411,7 +428,11 @@ struct FunctionCallItem<'a> {
     caller: Option<&'a Value>,
     #[serde(rename = "async", skip_serializing_if = "std::ops::Not::not")]
     is_async: bool,
-    arguments: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a str>,
+    /// The text of a call without JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
 }
 
 #[derive(Serialize)]

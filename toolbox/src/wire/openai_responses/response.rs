@@ -17,12 +17,26 @@ pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
 
 /// The type of an item with the output of a call.
 pub(super) const CALL_OUTPUT: &str = "function_call_output";
+/// The type of an item that calls a tool with a text in place of JSON, and of one with its output.
+pub(super) const CUSTOM_CALL: &str = "custom_tool_call";
+pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
 /// The type of an item with a program that the service runs.
 pub(super) const PROGRAM: &str = "program";
 
 /// Returns `true` if the model goes on without the result of a call.
 pub(super) fn is_async(echo: Option<&Value>) -> bool {
     echo.and_then(|echo| echo.get("async")) == Some(&Value::Bool(true))
+}
+
+/// Returns the text that a tool is called with in place of JSON, if the echo marks such a call.
+pub(super) fn custom_input(call: &ToolCall, echo: Option<&Value>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct CustomArguments {
+        input: String,
+    }
+    let is_custom = echo?.get("type").is_some_and(|kind| kind == CUSTOM_CALL);
+    let arguments = is_custom.then(|| serde_json::from_str(call.arguments.as_str()).ok());
+    arguments.flatten().map(|CustomArguments { input }| input)
 }
 
 /// Returns `true` if the echo of a call marks it as a search, not as a call of a function.
@@ -121,6 +135,14 @@ fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
             let name = take_text(&mut item, "name").unwrap_or_default();
             let echo = kept(&mut item, &["id", "namespace", "caller", "async"]);
             Ok((Some(Part::Call { call: ToolCall::new(id, name, arguments), echo }), false))
+        }
+        CUSTOM_CALL => {
+            let id = take_text(&mut item, "call_id").unwrap_or_default();
+            let name = take_text(&mut item, "name").unwrap_or_default();
+            let input = take_text(&mut item, "input").unwrap_or_default();
+            let call = ToolCall::new(id, name, json!({ "input": input }));
+            let echo = kept(&mut item, &["type", "id", "namespace", "caller", "async"]);
+            Ok((Some(Part::Call { call, echo }), false))
         }
         // A search that the service runs itself comes with its output.
         SEARCH_CALL if !is_by_service(&item) => {
