@@ -467,6 +467,7 @@ fn requests_of_one() -> Vec<Conversation> {
     };
     let one = |about, request, only| Conversation { about, request, only: Some(only) };
     let stop = request(ask()).with_option("stop", "END");
+    let eager = request(ask()).with_option("eager_input_streaming", true);
     let own_words = |key| request(ask()).with_option(key, json!([]));
     vec![
         one("a word to stop at", stop.clone(), "openai-chat"),
@@ -478,6 +479,7 @@ fn requests_of_one() -> Vec<Conversation> {
         one("other messages as an option", own_words("messages"), "anthropic"),
         one("other messages as an option", own_words("contents"), "gemini"),
         one("other messages as an option", own_words("input"), "gemini-interactions"),
+        one("arguments are streamed early", eager, "anthropic"),
         one("thinking goes on", own.clone(), "anthropic"),
         one("thinking, and a forced call", own.with_tool_choice(ToolChoice::Required), "anthropic"),
         one(

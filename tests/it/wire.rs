@@ -587,6 +587,24 @@ fn a_request_holds_no_field_that_it_does_not_need() {
     assert_eq!(keys_of::<GeminiInteractions>(&one_by_one, "m"), stateless);
 }
 
+#[test]
+fn arguments_are_streamed_early_for_all_tools_or_none() {
+    let mut tool = ToolDefinition::new("now", "Tells the time", json!({"type": "object"}));
+    tool.examples = vec![json!({})];
+    let request = ModelRequest::new(History::from("x")).with_tools(vec![tool]);
+    let sent = |request: &ModelRequest| -> Value {
+        serde_json::from_str(&Anthropic::body(request, "m", true)).unwrap()
+    };
+    let plain = sent(&request)["tools"][0].clone();
+    for eager in [true, false] {
+        let body = sent(&request.clone().with_option("eager_input_streaming", eager));
+        let mut expected = plain.clone();
+        expected["eager_input_streaming"] = eager.into();
+        assert_eq!(body["tools"], json!([expected]));
+        assert_eq!(body["eager_input_streaming"], Value::Null);
+    }
+}
+
 /// A server may refuse a choice that forces a call, as an answer of a type asks for.
 #[test]
 fn an_option_takes_the_place_of_a_forced_choice_of_tools() {

@@ -30,6 +30,9 @@ use crate::model::{ModelRequest, ModelResponse};
 /// | `temperature`, `top_p` | itself, for models that still take it | not sent |
 /// | `stop`, a text or several | `stop_sequences` | not sent |
 ///
+/// The option `eager_input_streaming` goes to each tool: with `true`, the pieces of arguments come as
+/// the model writes them, and may be no JSON when the reply is cut off.
+///
 /// With a [search](ModelRequest::search), the tools that can be found stand in the list with
 /// `defer_loading`, and the result of a search is a list of references to them; a result that
 /// refers to a tool that is not there is its text, as is one that found nothing. Above 10 000

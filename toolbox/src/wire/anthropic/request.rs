@@ -20,6 +20,9 @@ use crate::wire::turns::{
 /// The default limit of tokens of a reply; the service requires one.
 const MAX_TOKENS: u64 = 8192;
 
+/// The option, and the key of a tool, that has arguments streamed before they are complete.
+const EAGER: &str = "eager_input_streaming";
+
 /// The number of tools that the service accepts beside a tool search.
 const MAX_TOOLS: usize = 10_000;
 
@@ -48,7 +51,7 @@ impl Serialize for Body<'_> {
         }
         for (name, value) in &request.options {
             match name.as_str() {
-                name if RESERVED.contains(&name) => {}
+                name if RESERVED.contains(&name) || name == EAGER => {}
                 _ if value.is_null() => {}
                 "thinking" => {
                     if let Some(thinking) = thinking {
@@ -71,11 +74,15 @@ impl Serialize for Body<'_> {
         }
         if !request.tools.is_empty() {
             let history = &request.history;
+            let eager = request.options.get(EAGER).filter(|eager| eager.is_boolean());
             match &tools.search {
-                None if !tools.has_programs() => map.serialize_entry("tools", &*tools.list)?,
+                None if !tools.has_programs() && eager.is_none() => {
+                    map.serialize_entry("tools", &*tools.list)?;
+                }
                 search => {
                     let search = search.as_ref();
-                    map.serialize_entry("tools", &ServiceTools { tools, search, history })?;
+                    let tools = ServiceTools { tools, search, history, eager };
+                    map.serialize_entry("tools", &tools)?;
                 }
             }
             if let Some(choice) = tool_choice(request, tools, thinking) {
@@ -123,23 +130,29 @@ struct ServiceTools<'a> {
     tools: &'a Offered<'a>,
     search: Option<&'a OfferedSearch<'a>>,
     history: &'a History,
+    /// The option to stream arguments before they are complete.
+    eager: Option<&'a Value>,
 }
 
 impl Serialize for ServiceTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { tools, search, history } = *self;
+        let Self { tools, search, history, eager } = *self;
         let mut seq = serializer.serialize_seq(None)?;
         let mut listed = 0;
         for (definition, tool) in tools.listed() {
             listed += 1;
             // The service takes no examples beside a tool search.
-            if definition.examples.is_empty() || search.is_none() {
+            let has_examples = search.is_some() && !definition.examples.is_empty();
+            if !has_examples && eager.is_none() {
                 seq.serialize_element(&tool.json)?;
                 continue;
             }
             let mut tool = tool.to_value();
-            if let Some(fields) = tool.as_object_mut() {
+            if let Some(fields) = tool.as_object_mut().filter(|_| has_examples) {
                 fields.shift_remove("input_examples");
+            }
+            if let Some(eager) = eager {
+                tool[EAGER] = eager.clone();
             }
             seq.serialize_element(&tool)?;
         }
