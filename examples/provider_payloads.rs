@@ -12,12 +12,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use toolbox::definition::{Callers, Grammar};
 use toolbox::dialect::Dialect;
 use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
 };
 use toolbox::schema::for_input;
-use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
+use toolbox::wire::{Anthropic, Format, Gemini, GeminiInteractions, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolCall, ToolDefinition, ToolResult};
 
 /// One way to write requests, and a model that takes them.
@@ -38,6 +39,7 @@ fn providers() -> Vec<Provider> {
         provider::<Anthropic>("anthropic", "claude-sonnet-4-5"),
         provider::<Gemini>("gemini", "gemini-2.5-flash"),
         provider::<Gemini>("gemini", "gemini-3-pro-preview"),
+        provider::<GeminiInteractions>("gemini-interactions", "gemini-3.8-flash"),
     ]
 }
 
@@ -84,6 +86,7 @@ fn conversations() -> Vec<Conversation> {
         .map(|(about, request)| Conversation { about, request, only: None })
         .chain(requests_of_one())
         .chain(searches())
+        .chain(programs())
         .collect()
 }
 
@@ -221,6 +224,7 @@ fn broken_replies() -> Vec<(&'static str, History)> {
         ("media everywhere", media()),
         ("thinking of Anthropic", thinking_of_anthropic()),
         ("thinking of Gemini", thinking_of_gemini()),
+        ("thoughts of Gemini Interactions", thoughts_of_interactions()),
         ("reasoning of OpenAI", reasoning_of_openai()),
         ("one model after another", one_model_after_another()),
         ("found elsewhere, and mended", mended()),
@@ -290,6 +294,68 @@ fn thinking_of_gemini() -> History {
     with_user(replied::<Gemini>(history, &body(None)), "Thanks.")
 }
 
+fn thoughts_of_interactions() -> History {
+    let body = json!({"id": "v1_a", "status": "requires_action", "steps": [
+        {"type": "thought", "signature": "VGhpbms=", "summary": [{"type": "text", "text": "Two cities."}]},
+        {"type": "google_search_call", "id": "gs_1", "arguments": {"queries": ["Oslo"]}, "signature": "U2VhcmNo"},
+        {"type": "google_search_result", "call_id": "gs_1", "result": [{"search_suggestions": "Oslo"}], "signature": "Rm91bmQ="},
+        {"type": "model_output", "content": [{"type": "text", "text": "Looking.", "annotations": [
+            {"type": "url_citation", "url": "https://weather.example", "start_index": 0, "end_index": 7}]}]},
+        {"type": "function_call", "id": "un6k8t18", "name": "get_weather", "arguments": {"city": "Oslo"}},
+        {"type": "thought", "signature": "QWdhaW4="},
+        {"type": "function_call", "id": "un6k8t19", "name": "get_weather", "arguments": {"city": "Rome"}},
+    ]});
+    with_user(replied::<GeminiInteractions>(ask(), &body), "Thanks.")
+}
+
+/// Programs that the model writes and its service runs, with the calls they make.
+fn programs() -> Vec<Conversation> {
+    let tools = || {
+        let mut weather = few_tools().remove(0);
+        weather.callers = Callers::Both;
+        weather.output_schema = Some(for_input::<Labels>().into());
+        vec![weather, few_tools().remove(2)]
+    };
+    let of = |about, history, only| {
+        let request = ModelRequest::new(history).with_tools(tools());
+        Conversation { about, request, only: Some(only) }
+    };
+    let code = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {"code": "await get_weather()"}});
+    let used = json!({"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"},
+        "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}});
+    let container = json!({"id": "container_1", "expires_at": "2026-11-22T00:00:00Z"});
+    let python =
+        json!({"stop_reason": "tool_use", "container": container, "content": [code, used]});
+    let program = json!({"type": "program", "id": "prog_1", "call_id": "call_p", "code": "text(1)", "fingerprint": "opaque"});
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\": \"Oslo\"}",
+        "caller": {"type": "program", "caller_id": "call_p"}});
+    let output = json!({"type": "program_output", "id": "po_1", "call_id": "call_p", "result": "1", "status": "completed"});
+    let custom = json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_2", "name": "get_weather", "input": "Oslo"});
+    let custom = replied::<OpenAiResponses>(ask(), &json!({"output": [custom]}));
+    let text = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
+    let mut grammar = ToolDefinition::new("get_weather", "Tells the weather in a city", text);
+    grammar.grammar = Some(Grammar::Lark("start: /[A-Z][a-z]+/".to_owned()));
+    grammar.answered_later = true;
+    let script = replied::<OpenAiResponses>(ask(), &json!({"output": [program, call]}));
+    let ended = replied::<OpenAiResponses>(script.clone(), &json!({"output": [output]}));
+    vec![
+        of("programs may call", ask(), "openai-responses"),
+        of("programs may call", ask(), "anthropic"),
+        of("a program waits for a result", script, "openai-responses"),
+        Conversation {
+            about: "a call with a text in place of JSON",
+            request: ModelRequest::new(custom).with_tools(vec![grammar]),
+            only: Some("openai-responses"),
+        },
+        of("a program ended without a message", ended, "openai-responses"),
+        of(
+            "a program waits for a result, and the user speaks",
+            with_user(replied::<Anthropic>(ask(), &python), "Quickly."),
+            "anthropic",
+        ),
+    ]
+}
+
 fn reasoning_of_openai() -> History {
     let item =
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAA"});
@@ -303,7 +369,12 @@ fn reasoning_of_openai() -> History {
 
 fn one_model_after_another() -> History {
     let mut history = History::new();
-    for own in [thinking_of_anthropic(), thinking_of_gemini(), reasoning_of_openai()] {
+    for own in [
+        thinking_of_anthropic(),
+        thinking_of_gemini(),
+        thoughts_of_interactions(),
+        reasoning_of_openai(),
+    ] {
         for message in own.messages() {
             match message {
                 toolbox::model::Message::User(content) => history.push_user(content.to_vec()),
@@ -382,17 +453,33 @@ fn requests_of_one() -> Vec<Conversation> {
         .with_option("labels", json!({"team": "weather"}))
         .with_option("temperature", 0.5)
         .with_option("top_p", 0.9);
+    let interactions = request(thoughts_of_interactions())
+        .with_option("thinking_level", "low")
+        .with_option("thinking_summaries", "auto")
+        .with_option("labels", json!({"team": "weather"}))
+        .with_option("service_tier", "flex")
+        .with_option("response_format", json!({"type": "text", "mime_type": "application/json"}));
+    let stored = stored_interaction(request(ask()).with_option("store", true));
+    let paused = |stored: bool| {
+        let body = json!({"id": "v1_a", "status": "requires_continuation", "continuation_token": "dG9rZW4=",
+            "steps": [{"type": "thought", "signature": "VGhpbms="}]});
+        request(replied::<GeminiInteractions>(ask(), &body)).with_option("store", stored)
+    };
     let one = |about, request, only| Conversation { about, request, only: Some(only) };
     let stop = request(ask()).with_option("stop", "END");
+    let eager = request(ask()).with_option("eager_input_streaming", true);
     let own_words = |key| request(ask()).with_option(key, json!([]));
     vec![
         one("a word to stop at", stop.clone(), "openai-chat"),
         one("a word to stop at", stop.clone(), "anthropic"),
-        one("a word to stop at", stop, "gemini"),
+        one("a word to stop at", stop.clone(), "gemini"),
+        one("a word to stop at", stop, "gemini-interactions"),
         one("other messages as an option", own_words("messages"), "openai-chat"),
         one("other messages as an option", own_words("input"), "openai-responses"),
         one("other messages as an option", own_words("messages"), "anthropic"),
         one("other messages as an option", own_words("contents"), "gemini"),
+        one("other messages as an option", own_words("input"), "gemini-interactions"),
+        one("arguments are streamed early", eager, "anthropic"),
         one("thinking goes on", own.clone(), "anthropic"),
         one("thinking, and a forced call", own.with_tool_choice(ToolChoice::Required), "anthropic"),
         one(
@@ -401,7 +488,23 @@ fn requests_of_one() -> Vec<Conversation> {
             "anthropic",
         ),
         one("thoughts, and validated calls", config, "gemini"),
+        one("thoughts, and a format", interactions, "gemini-interactions"),
+        one("a stored interaction goes on", stored, "gemini-interactions"),
+        one("a paused reply goes on", paused(false), "gemini-interactions"),
+        one("a paused reply of a stored interaction goes on", paused(true), "gemini-interactions"),
     ]
+}
+
+/// Returns the request that follows one whose interaction the service keeps.
+fn stored_interaction(request: ModelRequest) -> ModelRequest {
+    let body = r#"{"id": "v1_a", "status": "requires_action", "steps":
+        [{"type": "function_call", "id": "c1", "name": "get_weather", "arguments": {"city": "Oslo"}}]}"#;
+    let mut next = request.clone();
+    if let Ok(response) = GeminiInteractions::response(body) {
+        let response = GeminiInteractions::remembered(&request, response);
+        next.history = step(request.history, response.reply, vec![ToolResult::new("4 degrees")]);
+    }
+    next
 }
 
 /// The model finds tools before it calls them. Services without a form for that take the same

@@ -649,9 +649,7 @@ async fn a_schedule_that_could_not_be_kept_is_not_acknowledged() {
 #[test]
 fn every_provider_takes_the_arguments_of_schedules() {
     let toolbox = ToolBox::from(Schedules::new(SqliteStore::in_memory().unwrap()));
-    for dialect in
-        [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini]
-    {
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Mcp) {
         let lists = toolbox.definitions_for(dialect);
         let text = lists.json();
         if matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses) {

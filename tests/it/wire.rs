@@ -13,7 +13,7 @@ use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, Step, ToolChoice,
     ToolSearch,
 };
-use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
+use toolbox::wire::{Anthropic, Format, Gemini, GeminiInteractions, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
 /// An event in a conversation.
@@ -49,6 +49,7 @@ fn result() -> impl Strategy<Value = ToolResult> {
     prop_oneof![
         text().prop_map(ToolResult::new),
         text().prop_map(ToolResult::error),
+        text().prop_map(ToolResult::background),
         vec(content(), 0..4).prop_map(ToolResult::from),
         (text(), vec(prop::sample::select(vec!["now", "docs.find", "docs.search", "gone"]), 0..3))
             .prop_map(|(text, found)| {
@@ -67,8 +68,16 @@ fn call() -> impl Strategy<Value = ToolCall> {
         Just("i".repeat(100)),
     ];
     let name = prop::sample::select(vec!["search", "docs.search", "no such\ntool", "", "ünï"]);
-    let arguments =
-        prop::sample::select(vec!["{}", "", r#"{"a": 1.0e2}"#, "[1]", "{\"a\":", "null", "{} {}"]);
+    let arguments = prop::sample::select(vec![
+        r#"{"input": "x\n"}"#,
+        "{}",
+        "",
+        r#"{"a": 1.0e2}"#,
+        "[1]",
+        "{\"a\":",
+        "null",
+        "{} {}",
+    ]);
     (id, name, arguments).prop_map(|(id, name, arguments)| ToolCall::new(id, name, arguments))
 }
 
@@ -90,6 +99,21 @@ fn echo() -> impl Strategy<Value = Echo> {
         json!({"type": "tool_search_call", "id": "tsc_1"}),
         json!({"type": "tool_search_call", "execution": "server", "arguments": {}}),
         json!({"type": "tool_search_output", "execution": "server", "tools": []}),
+        json!({"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "hm"}]}),
+        json!({"type": "google_search_call", "id": "g1", "arguments": {}, "signature": "c2ln"}),
+        json!({"type": "google_search_result", "call_id": "g1", "result": []}),
+        json!({"type": "model_output", "content": [{"type": "text", "text": "Hello. ", "annotations": []}]}),
+        json!({"type": "model_output", "content": [{"type": "image", "data": "eA=="}]}),
+        json!({"type": "function_result", "call_id": "a", "result": "x"}),
+        json!({"type": "text", "text": "x"}),
+        json!({"continuation_token": "t", "id": "v1_a"}),
+        json!({"type": "program", "id": "prog_1", "call_id": "p1", "code": "1", "fingerprint": "f"}),
+        json!({"id": "fc_1", "caller": {"type": "program", "caller_id": "p1"}}),
+        json!({"id": "fc_2", "async": true}),
+        json!({"type": "custom_tool_call", "id": "ctc_1"}),
+        json!({"caller": {"type": "code_execution_20260120", "tool_id": "s1"}}),
+        json!({"container": {"id": "c1"}}),
+        json!({"interaction_id": "v1_a", "transcript": "0"}),
         json!({"x": 1}),
         json!(null),
     ]);
@@ -257,6 +281,20 @@ pub(crate) fn keeps_the_rules_everywhere(history: &History) {
     keeps_the_rules::<OpenAiResponses>(history, "input", "gpt-5", responses);
     keeps_the_rules::<Anthropic>(history, "messages", "claude-sonnet-4-5", anthropic);
     keeps_the_rules::<Gemini>(history, "contents", "gemini-3-pro-preview", gemini);
+    if !is_paused(history) {
+        keeps_the_rules::<GeminiInteractions>(history, "input", "gemini-3.8-flash", interactions);
+    }
+}
+
+/// Returns `true` if the last reply goes on where it stopped, so that it is no part of the request.
+fn is_paused(history: &History) -> bool {
+    let has_token = |part: &Part| {
+        part.echo(Dialect::GeminiInteractions)
+            .is_some_and(|value| value.get("continuation_token").is_some())
+    };
+    history
+        .last_reply()
+        .is_some_and(|reply| reply.finish == Finish::Pause && reply.parts.iter().any(has_token))
 }
 
 proptest! {
@@ -330,16 +368,36 @@ fn chat(messages: &[Value]) -> Result<usize, String> {
     Ok(calls)
 }
 
+fn has_type(item: &Value, kinds: &[&str]) -> bool {
+    kinds.iter().any(|kind| item["type"] == *kind)
+}
+
+fn is_output(item: &Value, call_id: &Value) -> bool {
+    has_type(item, &["function_call_output", "custom_tool_call_output"])
+        && item["call_id"] == *call_id
+}
+
 /// Outputs stand behind the calls of a reply, one for each, in order, before anybody else speaks.
 fn responses(items: &[Value]) -> Result<usize, String> {
     let mut calls = 0;
     let mut open: VecDeque<&Value> = VecDeque::new();
     for (at, item) in items.iter().enumerate() {
         let is_ours = item["execution"] != "server";
-        if item["type"] == "function_call" || item["type"] == "tool_search_call" && is_ours {
+        if item["async"] == true && !items.iter().any(|own| is_output(own, &item["call_id"])) {
+            calls += 1;
+            continue;
+        }
+        if item["caller"]["type"] == "program"
+            && !items.iter().any(|own| own["call_id"] == item["caller"]["caller_id"])
+        {
+            return Err(format!("item {at} has a caller that is not there: {item}"));
+        }
+        if has_type(item, &["function_call", "custom_tool_call"])
+            || item["type"] == "tool_search_call" && is_ours
+        {
             open.push_back(&item["call_id"]);
             calls += 1;
-        } else if item["type"] == "function_call_output"
+        } else if has_type(item, &["function_call_output", "custom_tool_call_output"])
             || item["type"] == "tool_search_output" && is_ours
         {
             same(&Vec::from_iter(open.pop_front()), &[&item["call_id"]], at)?;
@@ -354,6 +412,7 @@ fn responses(items: &[Value]) -> Result<usize, String> {
 /// The roles alternate, the user begins, and the results of a message stand first in the next one.
 fn anthropic(messages: &[Value]) -> Result<usize, String> {
     let mut calls = 0;
+    let (mut is_program, mut known) = (false, Vec::new());
     let mut open: Vec<&Value> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if message["role"] != ["user", "assistant"][at % 2] {
@@ -370,6 +429,18 @@ fn anthropic(messages: &[Value]) -> Result<usize, String> {
             return Err(format!("message {at} has the block {block}"));
         }
         let results = of_kind(blocks, "tool_result");
+        if is_program && results.len() < blocks.len() {
+            return Err(format!("message {at} holds more than results for a program"));
+        }
+        let runs = of_kind(blocks, "server_tool_use").into_iter().map(|run| &run["id"]);
+        known.extend(runs);
+        let callers = of_kind(blocks, "tool_use").into_iter().map(|call| &call["caller"]);
+        let programs =
+            Vec::from_iter(callers.map(|caller| &caller["tool_id"]).filter(|id| !id.is_null()));
+        is_program = !programs.is_empty();
+        if let Some(id) = programs.iter().find(|id| !known.contains(id)) {
+            return Err(format!("message {at} has a caller that is not there: {id}"));
+        }
         let ids: Vec<_> = results.iter().map(|result| &result["tool_use_id"]).collect();
         same(&open, &ids, at)?;
         if of_kind(&blocks[..results.len()], "tool_result").len() != results.len() {
@@ -417,6 +488,44 @@ fn gemini(contents: &[Value]) -> Result<usize, String> {
     Ok(calls)
 }
 
+/// The user begins, every step is of a known kind, and the results stand right behind the calls of
+/// a reply, one for each, in order.
+fn interactions(steps: &[Value]) -> Result<usize, String> {
+    let mut calls = 0;
+    let mut open: VecDeque<&Value> = VecDeque::new();
+    let mut answering = false;
+    if steps.first().is_none_or(|step| step["type"] != "user_input") {
+        return Err("the user does not begin".to_owned());
+    }
+    for (at, step) in steps.iter().enumerate() {
+        let kind = step["type"].as_str().ok_or_else(|| format!("step {at} has no type"))?;
+        if kind == "function_result" {
+            same(&Vec::from_iter(open.pop_front()), &[&step["call_id"]], at)?;
+            answering = true;
+            continue;
+        }
+        if answering || kind == "user_input" {
+            same(&open.iter().copied().collect::<Vec<_>>(), &[], at)?;
+        }
+        answering = false;
+        match kind {
+            "function_call" => {
+                open.push_back(&step["id"]);
+                calls += 1;
+            }
+            "user_input" | "model_output" if list(step, "content").is_empty() => {
+                return Err(format!("step {at} is empty: {step}"));
+            }
+            "text" | "image" | "audio" | "document" | "video" => {
+                return Err(format!("step {at} is no step: {step}"));
+            }
+            _ => {}
+        }
+    }
+    same(&open.into_iter().collect::<Vec<_>>(), &[], steps.len())?;
+    Ok(calls)
+}
+
 /// A reply as the specification writes it: without the envelope of a service, which adds its own
 /// keys around it.
 #[test]
@@ -458,6 +567,8 @@ fn a_request_holds_no_field_that_it_does_not_need() {
     assert_eq!(keys_of::<OpenAiResponses>(&plain, "o3"), responses);
     assert_eq!(keys_of::<Anthropic>(&plain, "m"), ["max_tokens", "messages", "model", "tools"]);
     assert_eq!(keys_of::<Gemini>(&plain, "m"), ["contents", "tools"]);
+    let stateless = ["input", "model", "store", "tools"];
+    assert_eq!(keys_of::<GeminiInteractions>(&plain, "m"), stateless);
     // What was asked for is said, once.
     let added = |keys: Vec<String>, of: &[&str]| -> Vec<String> {
         keys.into_iter().filter(|key| !of.contains(&key.as_str())).collect()
@@ -473,6 +584,25 @@ fn a_request_holds_no_field_that_it_does_not_need() {
     );
     assert_eq!(added(keys_of::<Anthropic>(&one_by_one, "m"), &plain_keys), ["tool_choice"]);
     assert_eq!(added(keys_of::<Gemini>(&one_by_one, "m"), &plain_keys), <[String; 0]>::default());
+    assert_eq!(keys_of::<GeminiInteractions>(&one_by_one, "m"), stateless);
+}
+
+#[test]
+fn arguments_are_streamed_early_for_all_tools_or_none() {
+    let mut tool = ToolDefinition::new("now", "Tells the time", json!({"type": "object"}));
+    tool.examples = vec![json!({})];
+    let request = ModelRequest::new(History::from("x")).with_tools(vec![tool]);
+    let sent = |request: &ModelRequest| -> Value {
+        serde_json::from_str(&Anthropic::body(request, "m", true)).unwrap()
+    };
+    let plain = sent(&request)["tools"][0].clone();
+    for eager in [true, false] {
+        let body = sent(&request.clone().with_option("eager_input_streaming", eager));
+        let mut expected = plain.clone();
+        expected["eager_input_streaming"] = eager.into();
+        assert_eq!(body["tools"], json!([expected]));
+        assert_eq!(body["eager_input_streaming"], Value::Null);
+    }
 }
 
 /// A server may refuse a choice that forces a call, as an answer of a type asks for.

@@ -12,7 +12,7 @@ type Service = fn(AgentBuilder, &str) -> AgentBuilder;
 #[tokio::test]
 async fn the_builder_of_an_agent_asks_the_service_and_model_it_was_given() {
     let anthropic = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
-    let gemini = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}]}"#;
+    let gemini = r#"{"status":"completed","steps":[{"type":"model_output","content":[{"type":"text","text":"hi"}]}]}"#;
     let openai =
         r#"{"choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
     // A service, the path and the name of the model in a request, and the header of the key.
@@ -31,7 +31,13 @@ async fn the_builder_of_an_agent_asks_the_service_and_model_it_was_given() {
             "x-api-key",
             "/v1/messages",
         ),
-        (|agent, key| agent.gemini(key), gemini, Gemini::DEFAULT_MODEL, "x-goog-api-key", ""),
+        (
+            |agent, key| agent.gemini(key),
+            gemini,
+            Gemini::DEFAULT_MODEL,
+            "x-goog-api-key",
+            "/v1beta/interactions",
+        ),
     ];
     for (service, reply, usual, header, path) in services {
         for named in [None, Some("a-model-of-ones-own")] {
@@ -47,13 +53,8 @@ async fn the_builder_of_an_agent_asks_the_service_and_model_it_was_given() {
             let seen = server.seen();
             let [request] = &seen[..] else { panic!("{} requests", seen.len()) };
             let model = named.unwrap_or(usual);
-            match path {
-                "" => assert_eq!(request.target, format!("/v1beta/models/{model}:generateContent")),
-                path => {
-                    assert_eq!(request.target, path);
-                    assert_eq!(request.body["model"], model);
-                }
-            }
+            assert_eq!(request.target, path);
+            assert_eq!(request.body["model"], model);
             assert!(request.header(header).unwrap().ends_with(KEY), "{header}");
             let body = request.body.to_string();
             assert!(

@@ -1,4 +1,4 @@
-//! A service that fails in eighteen ways before each reply, in four formats, whole and streamed:
+//! A service that fails in eighteen ways before each reply, in five formats, whole and streamed:
 //! which runs of an agent end with the right answer, its tool called once.
 
 use crate::bounded::tokio;
@@ -27,9 +27,11 @@ enum Format {
     Responses,
     Anthropic,
     Gemini,
+    Interactions,
 }
 
-const FORMATS: [Format; 4] = [Format::Chat, Format::Responses, Format::Anthropic, Format::Gemini];
+const FORMATS: [Format; 5] =
+    [Format::Chat, Format::Responses, Format::Anthropic, Format::Gemini, Format::Interactions];
 
 impl Format {
     fn model(self, url: &str, idle: Duration) -> Arc<dyn Model> {
@@ -49,13 +51,14 @@ impl Format {
                     .idle_timeout(idle)
                     .timeout(2 * idle),
             ),
-            Self::Gemini => Arc::new(
-                Gemini::new(KEY, "m")
+            Self::Gemini | Self::Interactions => {
+                let gemini = Gemini::new(KEY, "m")
                     .base_url(url)
                     .backoff(MILLI, long)
                     .idle_timeout(idle)
-                    .timeout(2 * idle),
-            ),
+                    .timeout(2 * idle);
+                Arc::new(if self == Self::Gemini { gemini.generate_content() } else { gemini })
+            }
         }
     }
 
@@ -91,6 +94,12 @@ impl Format {
             (Self::Gemini, false) => {
                 json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "done"}]}, "finishReason": "STOP"}]})
             }
+            (Self::Interactions, true) => {
+                json!({"id": "v1", "status": "requires_action", "steps": [
+                {"type": "function_call", "id": "c1", "name": "count", "arguments": {}}]})
+            }
+            (Self::Interactions, false) => json!({"id": "v2", "status": "completed", "steps": [
+                {"type": "model_output", "content": [{"type": "text", "text": "done"}]}]}),
         }
     }
 
@@ -142,6 +151,12 @@ impl Format {
                 ]
             }
             Self::Gemini => vec![whole],
+            Self::Interactions => vec![
+                json!({"event_type": "interaction.created", "interaction": {"id": "v1", "status": "in_progress"}}),
+                json!({"event_type": "step.start", "index": 0, "step": whole["steps"][0]}),
+                json!({"event_type": "step.stop", "index": 0}),
+                json!({"event_type": "interaction.completed", "interaction": {"id": "v1", "status": whole["status"]}}),
+            ],
         }
     }
 
@@ -152,6 +167,7 @@ impl Format {
             Self::Responses => r#"{"object":"response","status":"completed","output":null}"#,
             Self::Anthropic => r#"{"type":"message","role":"assistant","content":null}"#,
             Self::Gemini => r#"{"candidates":null}"#,
+            Self::Interactions => r#"{"steps":null}"#,
         }
     }
 }
@@ -319,7 +335,8 @@ async fn run(format: Format, mode: Mode, fault: Fault) -> (Result<String, String
 }
 
 /// The runs that are lost: a listener has heard a piece of the reply when the stream breaks, and
-/// would hear it twice. Half a reply holds no whole event in the other two formats.
+/// would hear it twice. Half a reply holds no whole event with a piece of it in the other three
+/// formats.
 const LOST: [(Mode, Fault, Format); 4] = [
     (Mode::Streamed, Fault::CutBody, Format::Responses),
     (Mode::Streamed, Fault::CutBody, Format::Anthropic),

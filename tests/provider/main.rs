@@ -7,6 +7,7 @@
 mod bounded;
 mod builder;
 mod chaos;
+mod interactions;
 mod server;
 
 use crate::bounded::tokio;
@@ -58,6 +59,7 @@ fn kind(response: &Result<ModelResponse, ModelError>) -> Option<ModelErrorKind> 
 async fn every_service_is_asked_in_its_own_way() {
     let anthropic = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
     let gemini = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}]}"#;
+    let interaction = r#"{"id":"v1_a","status":"completed","steps":[{"type":"model_output","content":[{"type":"text","text":"hi"}]}]}"#;
     let gemini_stream = format!("data: {gemini}\r\n\r\n");
     let server = Server::start([
         json(200, "", CALLS),
@@ -65,6 +67,7 @@ async fn every_service_is_asked_in_its_own_way() {
         json(200, "", anthropic),
         json(200, "", gemini),
         events(&gemini_stream),
+        json(200, "", interaction),
         json(200, "", CALLS),
     ])
     .await;
@@ -76,8 +79,10 @@ async fn every_service_is_asked_in_its_own_way() {
     let claude = Anthropic::new(KEY, "claude").base_url(&server.url);
     assert_eq!(whole(&claude).await.unwrap().reply.content(), "hi");
     let gemini = Gemini::new(KEY, "gemini-2.5-flash").base_url(&server.url);
+    let legacy = gemini.clone().generate_content();
+    assert_eq!(whole(&legacy).await.unwrap().reply.content(), "hi");
+    assert_eq!(streamed(&legacy).await.1.unwrap().reply.content(), "hi");
     assert_eq!(whole(&gemini).await.unwrap().reply.content(), "hi");
-    assert_eq!(streamed(&gemini).await.1.unwrap().reply.content(), "hi");
     let local = OpenAi::new("", "qwen3").base_url(&server.url);
     assert_eq!(whole(&local).await.unwrap().reply.content(), "Let me look.");
     assert_eq!((openai.name(), openai.provider()), ("gpt-4.1", "openai"));
@@ -93,6 +98,7 @@ async fn every_service_is_asked_in_its_own_way() {
             "/v1/messages",
             "/v1beta/models/gemini-2.5-flash:generateContent",
             "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+            "/v1beta/interactions",
             "/chat/completions",
         ]
     );
@@ -105,7 +111,11 @@ async fn every_service_is_asked_in_its_own_way() {
     assert_eq!(seen[2].header("anthropic-version"), Some("2023-06-01"));
     assert_eq!(seen[3].header("x-goog-api-key"), Some(KEY));
     assert_eq!(seen[4].header("accept"), Some("text/event-stream"));
-    assert_eq!(seen[5].header("authorization"), None);
+    assert_eq!(seen[4].header("api-revision"), None);
+    assert_eq!(seen[5].header("x-goog-api-key"), Some(KEY));
+    assert_eq!(seen[5].header("api-revision"), Some("2026-05-20"));
+    assert_eq!(seen[5].body["model"], "gemini-2.5-flash");
+    assert_eq!(seen[6].header("authorization"), None);
 }
 
 #[tokio::test]
@@ -478,7 +488,7 @@ async fn agents_hold_dialogues_with_every_service() {
         Arc::new(OpenAi::new(KEY, "gpt-4.1").base_url(format!("{url}/v1"))),
         Arc::new(OpenAi::new(KEY, "gpt-5").base_url(format!("{url}/v1")).responses()),
         Arc::new(Anthropic::new(KEY, "claude-sonnet-4-5").base_url(&url)),
-        Arc::new(Gemini::new(KEY, "gemini-2.5-flash").base_url(&url)),
+        Arc::new(Gemini::new(KEY, "gemini-2.5-flash").base_url(&url).generate_content()),
     ];
     let dialogues = [
         ("two cities", "Both cities reported.", 2),

@@ -85,7 +85,12 @@ fn long_names_get_short_aliases_that_never_collide() {
         }
     }
     for name in names.iter().take(100) {
-        let all = [Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
+        let all = [
+            Dialect::OpenAiResponses,
+            Dialect::Anthropic,
+            Dialect::Gemini,
+            Dialect::GeminiInteractions,
+        ];
         let alias = outbound_name(name, Dialect::OpenAiChat);
         assert!(all.iter().all(|dialect| outbound_name(name, *dialect) == alias));
         let toolbox = ToolBox::from([echo().renamed(name.as_str()), says("other", "")]);

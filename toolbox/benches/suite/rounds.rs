@@ -8,7 +8,7 @@ use toolbox::agent::Agent;
 use toolbox::model::{
     Deltas, History, Model, ModelError, ModelRequest, ModelResponse, Replied, Reply,
 };
-use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
+use toolbox::wire::{Anthropic, Format, Gemini, GeminiInteractions, OpenAiChat, OpenAiResponses};
 use toolbox::{ToolBox, ToolCall, ToolResult};
 
 use crate::harness::{Suite, ready};
@@ -129,11 +129,12 @@ fn results(suite: &mut Suite) {
     };
     let request = Rc::new(ModelRequest::new(open.answer([ToolResult::new(&*text)])));
     type Body = fn(&ModelRequest, &str, bool) -> String;
-    let forms: [(&str, Body); 4] = [
+    let forms: [(&str, Body); 5] = [
         ("OpenAI chat", OpenAiChat::body),
         ("OpenAI Responses", OpenAiResponses::body),
         ("Anthropic", Anthropic::body),
         ("Gemini", Gemini::body),
+        ("Gemini Interactions", GeminiInteractions::body),
     ];
     for (name, body) in forms {
         let request = Rc::clone(&request);

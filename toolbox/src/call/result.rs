@@ -483,6 +483,21 @@ impl ToolResult {
         }
     }
 
+    /// Returns the result as one JSON text, for a program that reads it; `None` for failures, for
+    /// results without a structure, and for those whose content was replaced.
+    pub(crate) fn json_text(&self) -> Option<Cow<'_, str>> {
+        if self.flags.error || self.is_part_of_kept() {
+            return None;
+        }
+        let own = self.structured_text().map(Cow::Borrowed);
+        own.or_else(|| Some(self.structured_value()?.to_string().into()))
+    }
+
+    /// Marks work in the background as done.
+    pub(crate) fn settle(&mut self) {
+        self.flags.pending = false;
+    }
+
     /// Returns the text for the user, even if it may not be displayed.
     pub(crate) fn own_user_text(&self) -> Option<&str> {
         self.extra.as_ref()?.for_user.as_deref()

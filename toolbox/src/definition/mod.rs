@@ -15,10 +15,12 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | describe a tool | [`ToolDefinition`], [`Schema`], [`ToolAnnotations`], [`Icon`] |
+//! | describe a tool | [`ToolDefinition`], [`Schema`], [`ToolAnnotations`], [`Callers`], [`Grammar`], [`Icon`] |
 //! | check a name | [`check_name`], [`MAX_NAME_LEN`], [`InvalidNameError`] |
 //! | find descriptions that say too little | [`Lint`] |
 
+mod callers;
+mod grammar;
 mod icon;
 mod lint;
 mod schema;
@@ -28,6 +30,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use callers::Callers;
+pub use grammar::Grammar;
 pub use icon::{Icon, IconTheme};
 pub use lint::Lint;
 pub use schema::Schema;
@@ -52,6 +56,7 @@ pub const MAX_NAME_LEN: usize = 128;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of a tool")]
 pub struct ToolDefinition {
     /// The name the model calls it by; unique in a [`ToolBox`](crate::ToolBox).
     pub name: String,
@@ -84,6 +89,16 @@ pub struct ToolDefinition {
     /// See [`Tool::strict`](crate::Tool::strict).
     #[serde(skip)]
     pub strict: bool,
+    /// The callers of the tool. Default: the model.
+    #[serde(skip_serializing_if = "Callers::is_default")]
+    pub callers: Callers,
+    /// The form of the text that the tool takes in place of JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grammar: Option<Grammar>,
+    /// `true` if the model goes on without the result of a call. See
+    /// [`Tool::answered_later`](crate::Tool::answered_later).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub answered_later: bool,
     /// Icons for MCP clients to display beside it. Models see none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
@@ -117,6 +132,9 @@ impl ToolDefinition {
             tags: Vec::new(),
             deferred: false,
             strict: false,
+            callers: Callers::default(),
+            grammar: None,
+            answered_later: false,
             icons: Vec::new(),
             meta: Map::new(),
             hint_title: None,

@@ -29,16 +29,24 @@ pub enum Dialect {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
-    /// Gemini `generateContent`.
+    /// Gemini `generateContent`, the older form.
     Gemini,
+    /// Gemini Interactions.
+    GeminiInteractions,
     /// The Model Context Protocol.
     Mcp,
 }
 
 impl Dialect {
     /// Every dialect.
-    pub const ALL: [Self; 5] =
-        [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
+    pub const ALL: [Self; 6] = [
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::GeminiInteractions,
+        Self::Mcp,
+    ];
 
     /// Returns the position among [`Dialect::ALL`].
     pub(super) fn index(self) -> usize {
@@ -47,6 +55,10 @@ impl Dialect {
 
     pub(super) fn is_open_ai(self) -> bool {
         matches!(self, Self::OpenAiChat | Self::OpenAiResponses)
+    }
+
+    pub(super) fn is_gemini(self) -> bool {
+        matches!(self, Self::Gemini | Self::GeminiInteractions)
     }
 }
 

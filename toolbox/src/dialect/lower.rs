@@ -1,6 +1,8 @@
 //! Lowering of one definition into the entry of each provider's tool list, with the losses.
 
+mod callers;
 mod closed;
+mod custom;
 mod loose;
 mod notes;
 mod root;
@@ -26,11 +28,14 @@ use crate::schema::walk::Object;
 ///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is
 ///   closed and simplified first, so that nearly every schema becomes strict; the narrowed parts
 ///   are among the losses. Chat omits `strict` when it is off; Responses always sends it, because
-///   the service would otherwise try strict mode by itself.
+///   the service would otherwise try strict mode by itself. There a tool with a
+///   [grammar](crate::definition::Grammar) may take a text in place of JSON.
 /// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and one
 ///   tool cannot decide which. Examples become `input_examples`.
 /// - **Gemini**: `parametersJsonSchema`, because the older `parameters` does not support `$ref`,
-///   `const` or `additionalProperties`. A tool without arguments leaves it unset.
+///   `const` or `additionalProperties`; Interactions takes the same schema as `parameters`, ignores
+///   lengths and counts of properties, and gets those as sentences too. A tool without arguments
+///   leaves the schema unset.
 /// - **MCP**: the schema as it is.
 ///
 /// The root is an object with `properties` everywhere, whatever the schema was; model providers get
@@ -88,8 +93,8 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
             Err(obstacle) => strict_obstacle = Some(obstacle),
         }
     }
-    let schema = schema.unwrap_or_else(|| loose::loose(rooted.schema, dialect));
-    let tool = match dialect {
+    let schema = schema.unwrap_or_else(|| loose::loose(rooted.schema, dialect, &mut losses));
+    let mut tool = match dialect {
         Dialect::OpenAiChat => chat(&name, &description, strict, schema),
         Dialect::OpenAiResponses => json!({
             "type": "function",
@@ -99,9 +104,27 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
             "parameters": schema,
         }),
         Dialect::Anthropic => anthropic(definition, &name, &description, &schema),
-        Dialect::Gemini => gemini(&name, &description, schema),
+        Dialect::Gemini => gemini(
+            json!({"name": name, "description": description}),
+            "parametersJsonSchema",
+            schema,
+        ),
+        Dialect::GeminiInteractions => gemini(
+            json!({"type": "function", "name": name, "description": description}),
+            "parameters",
+            schema,
+        ),
         Dialect::Mcp => mcp(definition, &name, &description, schema),
     };
+    if let Some(custom) = custom::custom(definition, dialect, &name, &mut losses) {
+        tool = custom;
+        strict = false;
+        strict_obstacle = Some("the tool takes a text in place of JSON".to_owned());
+    }
+    callers::add(definition, dialect, &mut tool, &mut losses);
+    if definition.answered_later && dialect == Dialect::OpenAiResponses {
+        tool["async"] = true.into();
+    }
     Lowered { name, tool, strict, strict_obstacle, losses, dialect }
 }
 
@@ -125,13 +148,13 @@ fn anthropic(definition: &ToolDefinition, name: &str, description: &str, schema:
     tool
 }
 
-fn gemini(name: &str, description: &str, schema: Value) -> Value {
-    let mut tool = json!({"name": name, "description": description});
+/// Returns the tool with its schema under a key, unless it takes no arguments.
+fn gemini(mut tool: Value, key: &str, schema: Value) -> Value {
     let no_properties = |map: &Value| map.as_object().is_some_and(Object::is_empty);
     let takes_more = schema.get("additionalProperties").is_some_and(|more| more != false)
         || schema.get("patternProperties").is_some();
     if takes_more || !schema.get("properties").is_none_or(no_properties) {
-        tool["parametersJsonSchema"] = schema;
+        tool[key] = schema;
     }
     tool
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::random::hex;
 use crate::context::approval::Approval;
-use crate::definition::{Icon, ToolAnnotations, check_name};
+use crate::definition::{Callers, Grammar, Icon, ToolAnnotations, check_name};
 use crate::tool::Tool;
 
 /// A tool as its worker offers it: the definition, and the settings that matter to its caller.
@@ -41,6 +41,12 @@ pub(super) struct OfferedTool {
     deferred: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     strict: bool,
+    #[serde(skip_serializing_if = "Callers::is_default")]
+    callers: Callers,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grammar: Option<Grammar>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    answered_later: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     untrusted_definition: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -87,6 +93,8 @@ impl OfferedTool {
             annotations: [hints.read_only, hints.destructive, hints.idempotent, hints.open_world],
             deferred: definition.deferred,
             strict: definition.strict,
+            callers: definition.callers,
+            answered_later: definition.answered_later,
             untrusted_definition: definition.is_untrusted(),
             untrusted: tool.is_untrusted(),
             shows_urls: running.shows_urls,
@@ -105,6 +113,7 @@ impl OfferedTool {
             examples: definition.examples,
             tags: definition.tags,
             icons: definition.icons,
+            grammar: definition.grammar,
             meta: definition.meta,
         }
     }
@@ -137,6 +146,7 @@ impl OfferedTool {
             .with_annotations(self.hints())
             .with_tags(self.tags.iter().map(String::as_str))
             .with_examples(self.examples.clone())
+            .with_callers(self.callers)
             .with_presentation(self.hint_title.clone(), self.icons.clone(), self.meta.clone());
         if let Some(title) = &self.title {
             tool = tool.with_title(title.as_str());
@@ -144,12 +154,16 @@ impl OfferedTool {
         if let Some(schema) = &self.output_schema {
             tool = tool.with_output_schema(schema.clone());
         }
+        if let Some(grammar) = &self.grammar {
+            tool = tool.with_grammar(grammar.clone());
+        }
         if let Some(timeout) = self.timeout() {
             tool = tool.with_timeout(timeout);
         }
-        let options: [(bool, ToolOption); 8] = [
+        let options: [(bool, ToolOption); 9] = [
             (self.deferred, Tool::deferred),
             (self.strict, Tool::strict),
+            (self.answered_later, Tool::answered_later),
             (self.untrusted, Tool::untrusted),
             (self.untrusted_definition, Tool::with_untrusted_definition),
             (self.shows_urls, Tool::showing_urls),

@@ -148,12 +148,13 @@ impl History {
     }
 
     /// Replaces the content of a result by a text, by the id of its call. It remains a failure if
-    /// it was one. Returns `false` if there is no call of the id.
+    /// it was one, and is pending no more. Returns `false` if there is no call of the id.
     pub fn replace_result(&mut self, call_id: &str, text: impl Into<String>) -> bool {
         let text = text.into();
         self.edit_result(call_id, move |result| {
             let bytes = result.content().iter().map(crate::Content::len).sum();
             result.replace_content(vec![crate::Content::text(text)], bytes);
+            result.settle();
         })
     }
 

@@ -83,6 +83,7 @@ impl Dialect {
             Self::OpenAiResponses => "openai_responses",
             Self::Anthropic => "anthropic",
             Self::Gemini => "gemini",
+            Self::GeminiInteractions => "gemini_interactions",
             Self::Mcp => "mcp",
         }
     }

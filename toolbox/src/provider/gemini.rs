@@ -1,14 +1,25 @@
 //! Gemini.
 
+use std::borrow::Cow;
+
 use super::http::{Auth, Endpoint, HttpModel};
 use super::settings::{missing, settings, variable};
 use crate::future::BoxFuture;
-use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse};
-use crate::wire;
+use crate::model::{Delta, Deltas, Model, ModelError, ModelRequest, ModelResponse};
+use crate::wire::{self, GeminiInteractions};
 
-/// A model of Gemini, through `generateContent`.
+/// The version of the API whose form is written.
+const REVISION: (&str, &str) = ("api-revision", "2026-05-20");
+
+/// The most requests for one reply that reaches the limit of each.
+const MAX_REQUESTS: usize = 16;
+
+/// A model of Gemini, through [Interactions](GeminiInteractions).
 ///
-/// Cloning shares the connections.
+/// A reply that reaches the limit of one request is continued with further requests, 15 at most,
+/// each with the time limits of one; their pieces are one reply.
+/// [`generate_content`](Self::generate_content) uses the older form, for models and gateways that
+/// have no other. Cloning shares the connections.
 ///
 /// ```no_run
 /// use toolbox::model::{Deltas, History, Model, ModelRequest};
@@ -24,6 +35,15 @@ use crate::wire;
 #[derive(Clone)]
 pub struct Gemini {
     http: HttpModel,
+    form: GeminiForm,
+}
+
+#[derive(Clone, Copy)]
+enum GeminiForm {
+    Interactions,
+    /// Interactions that the service keeps.
+    Stored,
+    GenerateContent,
 }
 
 settings!(Gemini);
@@ -40,9 +60,11 @@ impl Gemini {
     /// The model is named with or without its collection: `gemini-2.5-flash`,
     /// `models/gemini-2.5-flash`, `tunedModels/mine`.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
-        let http =
+        let mut http =
             HttpModel::new("gcp.gemini", &key.into(), Auth::Header("x-goog-api-key"), model.into());
-        Self { http }.base_url("https://generativelanguage.googleapis.com")
+        http.set(|settings| settings.version = Some(REVISION));
+        Self { http, form: GeminiForm::Interactions }
+            .base_url("https://generativelanguage.googleapis.com")
     }
 
     /// Returns a model with the key in `GEMINI_API_KEY` or else `GOOGLE_API_KEY`, at
@@ -59,6 +81,85 @@ impl Gemini {
             (key, None) => Ok(Self::new(key.unwrap_or_default(), model)),
             (key, Some(url)) => Ok(Self::new(key.unwrap_or_default(), model).base_url(url)),
         }
+    }
+
+    /// Returns the model using [`generateContent`](wire::Gemini), the legacy form, instead of
+    /// Interactions.
+    ///
+    /// The options of the two forms have different names.
+    #[must_use]
+    pub fn generate_content(mut self) -> Self {
+        self.http.set(|settings| settings.version = None);
+        self.form = GeminiForm::GenerateContent;
+        self
+    }
+
+    /// Returns the model with interactions that the service keeps: a request names the last one in
+    /// its transcript and sends only what came after it.
+    ///
+    /// The service keeps them for 55 days, or shorter without a paid plan. A transcript that was
+    /// edited before that point is sent whole.
+    ///
+    /// ```
+    /// let model = toolbox::provider::Gemini::new("key", "gemini-2.5-flash").stored();
+    /// ```
+    #[must_use]
+    pub fn stored(mut self) -> Self {
+        self.http.set(|settings| settings.version = Some(REVISION));
+        self.form = GeminiForm::Stored;
+        self
+    }
+
+    /// Asks through Interactions, until the reply is complete.
+    async fn interact(
+        &self,
+        request: Cow<'_, ModelRequest>,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let ask = async |request: &ModelRequest, deltas: Deltas<'_>| {
+            let endpoint = Endpoint::of("v1beta/interactions");
+            self.http.respond::<GeminiInteractions>(endpoint, request, deltas).await
+        };
+        let mut response = ask(&request, deltas).await?;
+        let mut sent = Cow::Borrowed(&*request);
+        for _ in 1..MAX_REQUESTS {
+            let Some(next) = GeminiInteractions::continuation(&request, &sent, &response) else {
+                break;
+            };
+            let parts = response.reply.parts.len();
+            let sink = |delta| deltas.send(behind(parts, delta));
+            let shifted = if deltas.are_wanted() { Deltas::to(&sink) } else { Deltas::none() };
+            let more = ask(&next, shifted).await?;
+            response = GeminiInteractions::joined(response, more);
+            sent = Cow::Owned(next);
+        }
+        Ok(GeminiInteractions::remembered(&request, response))
+    }
+
+    /// Asks through `generateContent`.
+    async fn generate(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let model = self.http.model();
+        let collection = if model.contains('/') { "" } else { "models/" };
+        let (method, query) = if deltas.are_wanted() {
+            ("streamGenerateContent", Some(("alt", "sse")))
+        } else {
+            ("generateContent", None)
+        };
+        let path = format!("v1beta/{collection}{model}:{method}").into();
+        self.http.respond::<wire::Gemini>(Endpoint { path, query }, request, deltas).await
+    }
+}
+
+/// Returns a piece of a reply that goes on behind other parts.
+fn behind(parts: usize, delta: Delta) -> Delta {
+    match delta {
+        Delta::Call { index, id, name } => Delta::Call { index: index + parts, id, name },
+        Delta::Arguments { index, text } => Delta::Arguments { index: index + parts, text },
+        text => text,
     }
 }
 
@@ -77,15 +178,13 @@ impl Model for Gemini {
         request: &'a ModelRequest,
         deltas: Deltas<'a>,
     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
-        let model = self.http.model();
-        let collection = if model.contains('/') { "" } else { "models/" };
-        let endpoint = if deltas.are_wanted() {
-            let path = format!("v1beta/{collection}{model}:streamGenerateContent");
-            Endpoint { path: path.into(), query: Some(("alt", "sse")) }
-        } else {
-            let path = format!("v1beta/{collection}{model}:generateContent");
-            Endpoint { path: path.into(), query: None }
-        };
-        Box::pin(self.http.respond::<wire::Gemini>(endpoint, request, deltas))
+        match self.form {
+            GeminiForm::GenerateContent => Box::pin(self.generate(request, deltas)),
+            GeminiForm::Interactions => Box::pin(self.interact(Cow::Borrowed(request), deltas)),
+            GeminiForm::Stored => {
+                let request = request.clone().with_option("store", true);
+                Box::pin(self.interact(Cow::Owned(request), deltas))
+            }
+        }
     }
 }

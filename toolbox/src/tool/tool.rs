@@ -16,7 +16,9 @@ use crate::arguments::signature::Signature;
 use crate::call::ToolResult;
 use crate::context::approval::Approval;
 use crate::context::{Approver, Requirement, StateMap};
-use crate::definition::{Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
+use crate::definition::{
+    Callers, Grammar, Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name,
+};
 use crate::dialect::SharedDefinition;
 use crate::future::BoxFuture;
 
@@ -413,6 +415,41 @@ impl Tool {
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.definition_mut().strict = true;
+        self
+    }
+
+    /// Returns the tool with other callers: programs that the model writes and its provider runs.
+    ///
+    /// ```
+    /// use toolbox::Tool;
+    /// use toolbox::definition::Callers;
+    ///
+    /// let rows = Tool::new("rows", "Returns rows as JSON").call(|_| "[]").with_callers(Callers::Both);
+    /// assert!(rows.definition().callers.include_programs());
+    /// ```
+    #[must_use]
+    pub fn with_callers(mut self, callers: Callers) -> Self {
+        self.definition_mut().callers = callers;
+        self
+    }
+
+    /// Returns the tool so that it takes a text of some form in place of JSON, where its provider
+    /// knows such tools; see [`Grammar`].
+    #[must_use]
+    pub fn with_grammar(mut self, grammar: Grammar) -> Self {
+        self.definition_mut().grammar = Some(grammar);
+        self
+    }
+
+    /// Returns the tool so that the model goes on without the result of a call, where its service
+    /// knows how: `async` of `OpenAI` Responses.
+    ///
+    /// A [pending](crate::ToolResult::background) result, such as that of a
+    /// [background](Self::background) call, is then not sent at all. The result can be sent in any
+    /// later request, once it [replaces](crate::model::History::replace_result) the pending one.
+    #[must_use]
+    pub fn answered_later(mut self) -> Self {
+        self.definition_mut().answered_later = true;
         self
     }
 

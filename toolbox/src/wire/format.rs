@@ -22,7 +22,7 @@ use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the format of a service",
     label = "this writes no requests and reads no replies",
-    note = "the formats are the types of `toolbox::wire`: `OpenAiChat`, `OpenAiResponses`, `Anthropic`, `Gemini`"
+    note = "the formats are the types of `toolbox::wire`: `OpenAiChat`, `OpenAiResponses`, `Anthropic`, `GeminiInteractions`, `Gemini`"
 )]
 pub trait Format: Send + Sync + 'static {
     /// The dialect of its tool lists and of the data it wants echoed.

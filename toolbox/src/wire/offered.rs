@@ -47,6 +47,11 @@ impl<'a> Offered<'a> {
         }
     }
 
+    /// Returns `true` if programs may call one of the tools.
+    pub(super) fn has_programs(&self) -> bool {
+        self.list.pairs().any(|(definition, _)| definition.callers.include_programs())
+    }
+
     /// Returns the tools of the request that are sent without a search. Tools found before may be
     /// among them as well, and no service accepts a name twice.
     pub(super) fn listed(&self) -> impl Iterator<Item = (&ToolDefinition, &ListedTool)> {

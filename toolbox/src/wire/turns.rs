@@ -1,4 +1,5 @@
-//! A transcript as alternating turns of user and model: the form that Anthropic and Gemini share.
+//! A transcript as alternating turns of user and model: the form that Anthropic and both of Gemini
+//! share.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::call::Content;
-use crate::model::{History, Message, Part, Step};
+use crate::model::{Message, Part, Step};
 
 /// The text in place of a missing message of the user: services refuse a message without text, and
 /// a transcript without a user.
@@ -14,13 +15,14 @@ pub(super) const NOTHING_SAID: &str = "(no message)";
 
 /// The keys that a request writes itself, under the names of every form: options of these names are
 /// ignored.
-pub(super) const RESERVED: [&str; 10] = [
+pub(super) const RESERVED: [&str; 11] = [
     "model",
     "messages",
     "contents",
     "input",
     "system",
     "systemInstruction",
+    "system_instruction",
     "instructions",
     "tools",
     "tool_choice",
@@ -44,11 +46,11 @@ pub(super) enum TranscriptTurn<'a> {
 /// that follow one another without a message in between become one turn, and so do messages of the
 /// user.
 pub(super) fn turns<'a>(
-    history: &'a History,
+    messages: &'a [Message],
     written: impl Fn(&'a Step) -> Vec<&'a Part>,
 ) -> Vec<TranscriptTurn<'a>> {
-    let mut turns = Vec::with_capacity(history.len() + 1);
-    for message in history.messages() {
+    let mut turns = Vec::with_capacity(messages.len() + 1);
+    for message in messages {
         match message {
             Message::User(content) => user(&mut turns, content),
             Message::Step(step) => {

@@ -2,12 +2,29 @@
 
 use serde_json::{Value, json};
 
-use crate::dialect::Dialect;
-use crate::schema::walk::{self, Object};
+use super::notes;
+use crate::dialect::{Dialect, Loss};
+use crate::schema::walk::{self, Object, pointer};
+
+/// The keywords that Gemini Interactions takes and ignores (`Function.parameters` of its SDK).
+const IGNORED: [&str; 8] = [
+    "minLength",
+    "maxLength",
+    "minProperties",
+    "maxProperties",
+    "uniqueItems",
+    "contains",
+    "minContains",
+    "maxContains",
+];
 
 /// Returns `schema` in the form `dialect` reads, accepting exactly the same arguments.
-pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
+pub(super) fn loose(schema: Object, dialect: Dialect, losses: &mut Vec<Loss>) -> Value {
     let mut schema = Value::Object(schema);
+    if dialect == Dialect::GeminiInteractions {
+        ignored(&schema, "", losses);
+        walk::each_mut(&mut schema, &mut describe_ignored);
+    }
     walk::each_mut(&mut schema, &mut |map| {
         if dialect != Dialect::Mcp {
             for keyword in ["$schema", "$comment"] {
@@ -31,11 +48,11 @@ pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
                 name_types(child);
             }
         });
-        if dialect.is_open_ai() || dialect == Dialect::Gemini {
+        if dialect.is_open_ai() || dialect.is_gemini() {
             isolate_reference(map);
             complete_array(map);
         }
-        if dialect == Dialect::Gemini
+        if dialect.is_gemini()
             && !map.contains_key("enum")
             && let Some(constant) = map.shift_remove("const")
         {
@@ -43,6 +60,33 @@ pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
         }
     });
     schema
+}
+
+/// Adds the keywords that the provider ignores to the losses.
+fn ignored(schema: &Value, path: &str, losses: &mut Vec<Loss>) {
+    let Value::Object(map) = schema else { return };
+    let present = IGNORED.into_iter().filter_map(|keyword| Some((keyword, map.get(keyword)?)));
+    losses.extend(present.map(|(keyword, value)| Loss {
+        path: path.to_owned(),
+        keyword: keyword.to_owned(),
+        moved_to_description: notes::of(keyword, value).is_some(),
+    }));
+    walk::children(map, &mut |keyword, key, child| {
+        ignored(child, &pointer(path, keyword, key), losses);
+    });
+}
+
+/// Writes the keywords that the provider ignores into the description as well.
+fn describe_ignored(map: &mut Object) {
+    let present = IGNORED.into_iter().filter_map(|keyword| notes::of(keyword, map.get(keyword)?));
+    let notes: Vec<String> = present.collect();
+    if notes.is_empty() {
+        return;
+    }
+    let description = map.get("description").and_then(Value::as_str).unwrap_or_default();
+    let described =
+        notes.iter().fold(description.to_owned(), |text, note| notes::joined(&text, note));
+    map.insert("description".to_owned(), described.into());
 }
 
 /// Names all types where a schema names none: it accepts any value, but hosts send a string

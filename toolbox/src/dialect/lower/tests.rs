@@ -80,6 +80,10 @@ fn search_in_each_dialect() {
             Dialect::Gemini,
             json!([{"functionDeclarations": [{"name": "search", "description": text, "parametersJsonSchema": input}]}]),
         ),
+        (
+            Dialect::GeminiInteractions,
+            json!([{"type": "function", "name": "search", "description": text, "parameters": input}]),
+        ),
         (Dialect::Mcp, json!([{"name": "search", "description": text, "inputSchema": input}])),
     ];
     for (dialect, expected) in cases {
@@ -151,6 +155,9 @@ fn no_arguments() {
         assert_eq!(sent(&chat(schema.clone())), &closed(json!({})));
         let gemini = lower(&tool(schema.clone()), Dialect::Gemini).tool;
         assert_eq!(gemini, json!({"name": "search", "description": "Search the documentation."}));
+        let newer = lower(&tool(schema.clone()), Dialect::GeminiInteractions).tool;
+        assert_eq!(newer["type"], "function");
+        assert_eq!(newer.get("parameters"), None);
         let mcp = lower(&tool(schema), Dialect::Mcp);
         assert_eq!(sent(&mcp)["type"], "object");
     }
@@ -351,9 +358,10 @@ fn schemars_473_reference_with_description() {
             "to": {"$ref": "#/$defs/Person", "description": "Who receives"},
         }));
         schema["$defs"] = json!({"Person": person});
-        for dialect in [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Gemini] {
+        let dialects = Dialect::ALL.into_iter().filter(|own| own.is_open_ai() || own.is_gemini());
+        for dialect in dialects {
             let lowered = lower(&tool(schema.clone()), dialect);
-            assert_eq!(lowered.strict, closed && dialect != Dialect::Gemini);
+            assert_eq!(lowered.strict, closed && dialect.is_open_ai());
             walk::each(sent(&lowered), &mut |map| {
                 assert!(!map.contains_key("$ref") || map.len() == 1, "{map:?}");
             });
@@ -380,6 +388,28 @@ fn gemini_cli_14970_and_13326_unknown_names() {
     );
 }
 
+/// The service takes some keywords and ignores them, so the model reads of them in a description.
+#[test]
+fn keywords_that_gemini_interactions_ignores_are_described() {
+    let name =
+        json!({"type": "string", "description": "A name.", "maxLength": 20, "pattern": "^a"});
+    let names = json!({"type": "array", "items": name, "uniqueItems": true});
+    let schema = closed(json!({"names": names}));
+    let lowered = lower(&tool(schema.clone()), Dialect::GeminiInteractions);
+    let mut expected = schema;
+    expected["properties"]["names"]["description"] = json!("no duplicates");
+    expected["properties"]["names"]["items"]["description"] =
+        json!("A name. At most 20 characters");
+    assert_eq!(sent(&lowered), &expected);
+    let losses: Vec<String> = lowered.losses.iter().map(ToString::to_string).collect();
+    let described = [
+        "`uniqueItems` at /properties/names: moved to the description",
+        "`maxLength` at /properties/names/items: moved to the description",
+    ];
+    assert_eq!(losses, described);
+    assert_eq!(lower(&tool(expected), Dialect::Gemini).losses, []);
+}
+
 /// tower-mcp#582: `serde_json::Value` gave a schema without a type, and a host refused every tool
 /// of the server.
 #[test]
@@ -387,7 +417,7 @@ fn tower_mcp_582_value_has_a_type() {
     for input in [json!({"title": "AnyValue"}), json!(true), json!({})] {
         for dialect in Dialect::ALL {
             let lowered = lower(&tool(input.clone()), dialect);
-            if dialect != Dialect::Gemini {
+            if !dialect.is_gemini() {
                 assert_eq!(sent(&lowered)["type"], "object");
             }
             assert_eq!(lowered.losses, []);
@@ -519,7 +549,7 @@ proptest! {
         for dialect in Dialect::ALL {
             let lowered = lower(&tool(schema.clone()), dialect);
             let sent = sent(&lowered);
-            if dialect != Dialect::Gemini {
+            if !dialect.is_gemini() {
                 prop_assert_eq!(&sent["type"], "object");
                 prop_assert!(sent["properties"].is_object());
             }

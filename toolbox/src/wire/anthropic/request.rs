@@ -1,13 +1,14 @@
 //! Writes a request in the form of Anthropic Messages.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::programs::{CODE_EXECUTION, container, is_of_program, known_caller, runs};
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::dialect::Dialect;
 use crate::model::{Finish, History, Message, ModelRequest, Part, Step, ToolChoice};
@@ -18,6 +19,9 @@ use crate::wire::turns::{
 
 /// The default limit of tokens of a reply; the service requires one.
 const MAX_TOKENS: u64 = 8192;
+
+/// The option, and the key of a tool, that has arguments streamed before they are complete.
+const EAGER: &str = "eager_input_streaming";
 
 /// The number of tools that the service accepts beside a tool search.
 const MAX_TOOLS: usize = 10_000;
@@ -47,7 +51,7 @@ impl Serialize for Body<'_> {
         }
         for (name, value) in &request.options {
             match name.as_str() {
-                name if RESERVED.contains(&name) => {}
+                name if RESERVED.contains(&name) || name == EAGER => {}
                 _ if value.is_null() => {}
                 "thinking" => {
                     if let Some(thinking) = thinking {
@@ -62,19 +66,30 @@ impl Serialize for Body<'_> {
         if let Some(system) = request.system.as_deref().filter(|text| !text.trim().is_empty()) {
             map.serialize_entry("system", system)?;
         }
+        let runs = runs(&request.history);
+        if request.options.get("container").is_none_or(Value::is_null)
+            && let Some(container) = container(&request.history, &runs)
+        {
+            map.serialize_entry("container", container)?;
+        }
         if !request.tools.is_empty() {
+            let history = &request.history;
+            let eager = request.options.get(EAGER).filter(|eager| eager.is_boolean());
             match &tools.search {
-                None => map.serialize_entry("tools", &*tools.list)?,
-                Some(search) => {
-                    let history = &request.history;
-                    map.serialize_entry("tools", &WithSearch { tools, search, history })?;
+                None if !tools.has_programs() && eager.is_none() => {
+                    map.serialize_entry("tools", &*tools.list)?;
+                }
+                search => {
+                    let search = search.as_ref();
+                    let tools = ServiceTools { tools, search, history, eager };
+                    map.serialize_entry("tools", &tools)?;
                 }
             }
             if let Some(choice) = tool_choice(request, tools, thinking) {
                 map.serialize_entry("tool_choice", &choice)?;
             }
         }
-        map.serialize_entry("messages", &messages(request, tools))?;
+        map.serialize_entry("messages", &messages(request, tools, &runs))?;
         if stream {
             map.serialize_entry("stream", &true)?;
         }
@@ -109,31 +124,44 @@ fn thinking(request: &ModelRequest) -> Option<&Value> {
     (open.peek().is_none() || open.any(thought)).then_some(thinking)
 }
 
-/// The tools, and behind them those that are loaded once a search refers to them.
-struct WithSearch<'a> {
+/// The tools; behind them the service's own that runs programs, and those that are loaded once a
+/// search refers to them.
+struct ServiceTools<'a> {
     tools: &'a Offered<'a>,
-    search: &'a OfferedSearch<'a>,
+    search: Option<&'a OfferedSearch<'a>>,
     history: &'a History,
+    /// The option to stream arguments before they are complete.
+    eager: Option<&'a Value>,
 }
 
-impl Serialize for WithSearch<'_> {
+impl Serialize for ServiceTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { tools, search, history } = *self;
+        let Self { tools, search, history, eager } = *self;
         let mut seq = serializer.serialize_seq(None)?;
         let mut listed = 0;
         for (definition, tool) in tools.listed() {
             listed += 1;
             // The service takes no examples beside a tool search.
-            if definition.examples.is_empty() {
+            let has_examples = search.is_some() && !definition.examples.is_empty();
+            if !has_examples && eager.is_none() {
                 seq.serialize_element(&tool.json)?;
                 continue;
             }
             let mut tool = tool.to_value();
-            if let Some(fields) = tool.as_object_mut() {
+            if let Some(fields) = tool.as_object_mut().filter(|_| has_examples) {
                 fields.shift_remove("input_examples");
+            }
+            if let Some(eager) = eager {
+                tool[EAGER] = eager.clone();
             }
             seq.serialize_element(&tool)?;
         }
+        if tools.has_programs() {
+            listed += 1;
+            let (kind, name) = CODE_EXECUTION;
+            seq.serialize_element(&json!({"type": kind, "name": name}))?;
+        }
+        let Some(search) = search else { return seq.end() };
         let deferred = search.deferred();
         if listed + deferred.tools().len() <= MAX_TOOLS {
             let places = (0..deferred.tools().len()).filter(|at| search.is_found(*at));
@@ -179,13 +207,16 @@ fn tool_choice(
     let thinks = thinking
         .and_then(|thinking| thinking.get("type"))
         .is_some_and(|kind| kind == "enabled" || kind == "adaptive");
+    // Neither does it beside programs, nor does it make one call at a time then.
+    let programs = tools.has_programs();
+    let is_free = thinks || programs;
     let mut choice = match &request.tool_choice {
         ToolChoice::None => return Some(json!({"type": "none"})),
-        ToolChoice::Required if !thinks => json!({"type": "any"}),
-        ToolChoice::Tool(name) if !thinks => {
+        ToolChoice::Required if !is_free => json!({"type": "any"}),
+        ToolChoice::Tool(name) if !is_free => {
             json!({"type": "tool", "name": tools.sent_name(name)})
         }
-        _ if request.parallel_tool_calls => return None,
+        _ if request.parallel_tool_calls || programs => return None,
         _ => json!({"type": "auto"}),
     };
     if !request.parallel_tool_calls {
@@ -254,24 +285,34 @@ enum ResultContent<'a> {
     Blocks(Vec<Own<'a>>),
 }
 
-fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<AnthropicMessageOut<'a>> {
+fn messages<'a>(
+    request: &'a ModelRequest,
+    tools: &'a Offered<'_>,
+    runs: &HashSet<&str>,
+) -> Vec<AnthropicMessageOut<'a>> {
     let mut messages: Vec<AnthropicMessageOut<'_>> = Vec::new();
-    let turns = turns(&request.history, |step| written(step));
+    // Nothing may stand behind the results for a program, so it waits for the next message.
+    let mut postponed: Vec<BlockOut<'_>> = Vec::new();
+    let mut is_for_program = false;
+    let turns = turns(request.history.messages(), |step| written(step));
     let last = turns.len() - 1;
     for (place, turn) in turns.into_iter().enumerate() {
         let user = |content| AnthropicMessageOut { role: "user", content };
         match turn {
             TranscriptTurn::User(contents) => {
-                let contents = contents.into_iter().map(|content| BlockOut::Own(shown(content)));
+                postponed.extend(contents.into_iter().map(|content| BlockOut::Own(shown(content))));
                 match messages.last_mut() {
+                    Some(results) if results.role == "user" && is_for_program => {}
                     // It holds the results of the calls just before, which stay first.
-                    Some(results) if results.role == "user" => results.content.extend(contents),
-                    _ => messages.push(user(contents.collect())),
+                    Some(results) if results.role == "user" => {
+                        results.content.append(&mut postponed);
+                    }
+                    _ => messages.push(user(std::mem::take(&mut postponed))),
                 }
             }
             TranscriptTurn::Model(parts) => {
                 let mut content: Vec<_> =
-                    parts.into_iter().map(|part| block(part, tools)).collect();
+                    parts.into_iter().map(|part| block(part, tools, runs)).collect();
                 // The service refuses a transcript that ends in a text of the model with trailing
                 // blanks.
                 if let (true, Some(BlockOut::Own(Own::Text { text: PartText::Plain(text) }))) =
@@ -282,11 +323,20 @@ fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<Anthro
                 messages.push(AnthropicMessageOut { role: "assistant", content });
             }
             TranscriptTurn::Results(step) => {
-                let results =
-                    step.calls().map(|(call, own)| BlockOut::Own(result(call, own, tools)));
-                messages.push(user(results.collect()));
+                is_for_program = is_of_program(step, runs);
+                let results = step.calls().map(|(call, own)| {
+                    if is_for_program { program_result(own) } else { result(call, own, tools) }
+                });
+                let mut content: Vec<_> = results.map(BlockOut::Own).collect();
+                if !is_for_program {
+                    content.append(&mut postponed);
+                }
+                messages.push(user(content));
             }
         }
+    }
+    if !postponed.is_empty() && messages.last().is_some_and(|last| last.role != "user") {
+        messages.push(AnthropicMessageOut { role: "user", content: postponed });
     }
     for message in &mut messages {
         if message.content.is_empty() {
@@ -297,7 +347,7 @@ fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<Anthro
 }
 
 /// Returns the parts of a step that are sent.
-fn written(step: &Step) -> Vec<&Part> {
+pub(super) fn written(step: &Step) -> Vec<&Part> {
     let whole = step.reply().finish.allows_calls() || step.reply().finish == Finish::Pause;
     let mut parts: Vec<&Part> = step
         .reply()
@@ -331,7 +381,7 @@ fn written(step: &Step) -> Vec<&Part> {
     parts
 }
 
-fn kind(block: &Value) -> Option<&str> {
+pub(super) fn kind(block: &Value) -> Option<&str> {
     block.get("type")?.as_str()
 }
 
@@ -343,7 +393,7 @@ fn has_result(step: &Step, call: &Value) -> bool {
     })
 }
 
-fn block<'a>(part: &'a Part, tools: &Offered<'_>) -> BlockOut<'a> {
+fn block<'a>(part: &'a Part, tools: &Offered<'_>, runs: &HashSet<&str>) -> BlockOut<'a> {
     let echo = part.echo(Dialect::Anthropic);
     match (part, echo) {
         (Part::Call { call, .. }, _) => BlockOut::Own(Own::ToolUse {
@@ -351,7 +401,7 @@ fn block<'a>(part: &'a Part, tools: &Offered<'_>) -> BlockOut<'a> {
             name: tools.sent_name(&call.name),
             // The arguments in a history are always objects.
             input: serde_json::from_str(call.arguments.as_str()).unwrap_or(no_arguments()),
-            caller: echo.and_then(|echo| echo.get("caller")).filter(|caller| caller.is_object()),
+            caller: known_caller(part, runs),
         }),
         (Part::Reasoning { .. } | Part::Other(_), Some(block)) => BlockOut::Echo(block),
         (Part::Text { text, .. } | Part::Reasoning { text, .. }, _) => {
@@ -393,6 +443,23 @@ fn result<'a>(call: &ToolCall, result: &'a ToolResult, tools: &'a Offered<'_>) -
             _ => result.is_error().then_some(ResultContent::Text("failed".into())),
         },
     };
+    Own::ToolResult { tool_use_id: result.call_id(), content, is_error: result.is_error() }
+}
+
+/// Returns the block of a result that a program reads: as one text, and as JSON where it is that.
+fn program_result(result: &ToolResult) -> Own<'_> {
+    let is_text = result.content().iter().all(|part| part.to_text().is_some());
+    let text = match result.json_text() {
+        Some(json) => json,
+        None if is_text => result.text(),
+        None => {
+            let texts = result.content().iter().map(|part| PartText::Of(part).to_string());
+            Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
+        }
+    };
+    // The service refuses a failure without a text.
+    let text = if result.is_error() && text.trim().is_empty() { "failed".into() } else { text };
+    let content = (!text.is_empty()).then_some(ResultContent::Text(PartText::Plain(text)));
     Own::ToolResult { tool_use_id: result.call_id(), content, is_error: result.is_error() }
 }
 

@@ -10,6 +10,9 @@ use crate::model::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::WireError;
 use crate::wire::failure::{WORDS, service_error};
 
+/// The key of the container in which the service runs programs.
+pub(super) const CONTAINER: &str = "container";
+
 /// Reads a whole reply.
 pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
     let message: ReplyMessage<'_> = serde_json::from_str(body)?;
@@ -24,6 +27,7 @@ pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
     for block in blocks {
         parts.extend(part(block)?);
     }
+    parts.extend(message.container.as_ref().and_then(container));
     Ok(ModelResponse {
         reply: reply(parts, message.stop_reason.as_deref()),
         usage: message.usage.unwrap_or_default().total(),
@@ -40,7 +44,15 @@ pub(super) struct ReplyMessage<'a> {
     pub(super) usage: Option<UsageIn>,
     pub(super) model: Option<String>,
     pub(super) id: Option<String>,
+    pub(super) container: Option<Value>,
     pub(super) error: Option<Value>,
+}
+
+/// Returns the part that keeps the container in which the service runs programs: it is no block.
+pub(super) fn container(container: &Value) -> Option<Part> {
+    container.get("id").and_then(Value::as_str)?;
+    let value = serde_json::json!({ CONTAINER: container });
+    Some(Part::Other(Echo::new(Dialect::Anthropic, value)))
 }
 
 pub(super) fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::response::{BlockType, ReplyMessage, UsageIn, call, opaque, reply};
+use super::response::{BlockType, ReplyMessage, UsageIn, call, container, opaque, reply};
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse, Part};
 use crate::wire::failure::{WORDS, service_error};
@@ -23,6 +23,7 @@ pub struct AnthropicStream {
     stop_reason: Option<String>,
     model: Option<String>,
     id: Option<String>,
+    container: Option<Value>,
     started: bool,
     stopped: bool,
 }
@@ -97,6 +98,7 @@ const ADDED: [(&str, &str); 5] = [
 #[derive(Default, Deserialize)]
 struct MessageDelta {
     stop_reason: Option<String>,
+    container: Option<Value>,
 }
 
 impl ResponseStream for AnthropicStream {
@@ -123,6 +125,7 @@ impl ResponseStream for AnthropicStream {
                 let message: ReplyMessage<'_> = serde_json::from_str(message.get())?;
                 self.usage.update(message.usage.unwrap_or_default());
                 (self.model, self.id) = (message.model, message.id);
+                self.container = message.container;
                 self.started = true;
             }
             "content_block_start" => {
@@ -137,6 +140,7 @@ impl ResponseStream for AnthropicStream {
                 if let Some(delta) = event.delta {
                     let delta: MessageDelta = serde_json::from_str(delta.get())?;
                     self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                    self.container = delta.container.or(self.container.take());
                 }
                 if let Some(usage) = event.usage {
                     self.usage.update(serde_json::from_str(usage.get())?);
@@ -154,7 +158,8 @@ impl ResponseStream for AnthropicStream {
         if !(self.started && self.stopped) {
             return Err(WireError::CutOff);
         }
-        let parts = self.blocks.into_iter().map(OpenBlock::into_part).collect();
+        let mut parts: Vec<Part> = self.blocks.into_iter().map(OpenBlock::into_part).collect();
+        parts.extend(self.container.as_ref().and_then(container));
         Ok(ModelResponse {
             reply: reply(parts, self.stop_reason.as_deref()),
             usage: self.usage.total(),

@@ -1,4 +1,4 @@
-//! Gemini `generateContent`.
+//! Gemini `generateContent`, the older of its two forms.
 
 mod history;
 mod request;
@@ -7,6 +7,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub(super) use request::blob;
 pub use stream::GeminiStream;
 
 use super::format::{Format, ResponseStream, Transcript, WireError};
@@ -14,7 +15,8 @@ use crate::dialect::Dialect;
 use crate::model::{ModelRequest, ModelResponse};
 
 /// The form of Gemini's `POST /v1beta/models/{model}:generateContent`, and of
-/// `:streamGenerateContent?alt=sse`.
+/// `:streamGenerateContent?alt=sse`: its service calls it legacy, and announces what is new for
+/// [Interactions](super::GeminiInteractions) only.
 ///
 /// The model and the wish for a stream stand in the address, not in the body. The model's name
 /// still matters: to models of the third generation and later, images inside of results are sent,

@@ -148,9 +148,9 @@ impl<'a> GeminiPartOut<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct BlobOut<'a> {
-    mime_type: &'a str,
-    data: &'a str,
+pub(in crate::wire) struct BlobOut<'a> {
+    pub(in crate::wire) mime_type: &'a str,
+    pub(in crate::wire) data: &'a str,
 }
 
 #[derive(Serialize)]
@@ -199,7 +199,7 @@ fn contents<'a>(
     // A name without a generation is taken for a current one.
     let third = generation.is_none_or(|generation| generation >= 3);
     let mut contents = Vec::new();
-    for turn in turns(&request.history, written) {
+    for turn in turns(request.history.messages(), written) {
         match turn {
             TranscriptTurn::User(content) => {
                 let mut parts: Vec<_> = content.into_iter().map(shown).collect();
@@ -353,7 +353,7 @@ fn media_in_result(content: &Content) -> Option<BlobOut<'_>> {
 }
 
 /// Returns the bytes of a part, if the model can see or hear them.
-fn blob(content: &Content) -> Option<BlobOut<'_>> {
+pub(in crate::wire) fn blob(content: &Content) -> Option<BlobOut<'_>> {
     let (mime_type, data) = bytes(content)?;
     let taken = match mime_type.split_once('/')? {
         ("image", kind) => matches!(kind, "png" | "jpeg" | "webp" | "heic" | "heif"),

@@ -1,10 +1,16 @@
 //! Reads a transcript.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
-use super::response::{SEARCH_OUTPUT, found, is_by_service, read_items};
+use super::response::{
+    CALL_OUTPUT, CUSTOM_CALL, CUSTOM_OUTPUT, SEARCH_OUTPUT, found, is_async, is_by_service,
+    read_items,
+};
 use crate::call::{Content, ToolResult};
-use crate::model::{FoundMessage, History};
+use crate::dialect::Dialect;
+use crate::model::{FoundMessage, History, Part, Reply};
 use crate::wire::openai::{add_system, file_of, image_at, invalid, read, take_text};
 use crate::wire::{Transcript, WireError};
 
@@ -13,13 +19,18 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
     let mut found_messages = Vec::new();
     // The items of one reply, which this form groups by nothing but their order.
     let mut reply = Vec::new();
-    let close = |reply: &mut Vec<Value>, found: &mut Vec<FoundMessage>| {
+    let mut items = read::<Vec<Value>>(items)?;
+    let mut later = LaterOutputs::take(&mut items)?;
+    let mut close = |reply: &mut Vec<Value>, found: &mut Vec<FoundMessage>| {
         if !reply.is_empty() {
-            found.push(FoundMessage::Reply(read_items(std::mem::take(reply))?));
+            let reply = read_items(std::mem::take(reply))?;
+            let results = later.of(&reply);
+            found.push(FoundMessage::Reply(reply));
+            found.extend(results);
         }
         Ok::<(), WireError>(())
     };
-    for mut item in read::<Vec<Value>>(items)? {
+    for mut item in items {
         let field = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
         match (field("type"), field("role")) {
             ("message" | "", "assistant") => reply.push(item),
@@ -34,11 +45,10 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
             ("message" | "", role) => {
                 return Err(invalid(format!("no message has the role {role:?}")));
             }
-            ("function_call_output", _) => {
+            (CALL_OUTPUT | CUSTOM_OUTPUT, _) => {
                 close(&mut reply, &mut found_messages)?;
                 let call_id = field("call_id").to_owned();
-                let content = content(item.get_mut("output").map(Value::take))?;
-                let result = ToolResult::kept(content, None);
+                let result = output(&mut item)?;
                 found_messages.push(FoundMessage::Result { call_id, result });
             }
             (SEARCH_OUTPUT, _) if !is_by_service(&item) => {
@@ -55,6 +65,49 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
     close(&mut reply, &mut found_messages)?;
     let (history, repairs) = History::repaired(found_messages);
     Ok(Transcript { system, history, repairs })
+}
+
+fn output(item: &mut Value) -> Result<ToolResult, WireError> {
+    Ok(ToolResult::kept(content(item.get_mut("output").map(Value::take))?, None))
+}
+
+/// The results of calls that the model did not wait for: they may stand anywhere behind the call,
+/// and some are not there yet.
+struct LaterOutputs(HashMap<String, ToolResult>);
+
+impl LaterOutputs {
+    /// Takes the outputs of such calls out of a transcript.
+    fn take(items: &mut Vec<Value>) -> Result<Self, WireError> {
+        let is = |item: &Value, kind: &str| item.get("type").is_some_and(|own| own == kind);
+        let id = |item: &Value| Some(item.get("call_id")?.as_str()?.to_owned());
+        let is_call = |item: &Value| is(item, "function_call") || is(item, CUSTOM_CALL);
+        let is_output = |item: &Value| is(item, CALL_OUTPUT) || is(item, CUSTOM_OUTPUT);
+        let calls = items.iter().filter(|item| is_call(item) && is_async(Some(item)));
+        let calls: HashSet<String> = calls.filter_map(id).collect();
+        let mut found = HashMap::new();
+        for item in items.iter_mut().filter(|item| is_output(item)) {
+            if let Some(id) = id(item).filter(|id| calls.contains(id)) {
+                found.insert(id, output(item)?);
+                *item = Value::Null;
+            }
+        }
+        items.retain(|item| !item.is_null());
+        Ok(Self(found))
+    }
+
+    /// Returns the results of the calls of a reply that the model did not wait for.
+    fn of(&mut self, reply: &Reply) -> Vec<FoundMessage> {
+        let calls = reply.parts.iter().filter_map(|part| match part {
+            Part::Call { call, .. } if is_async(part.echo(Dialect::OpenAiResponses)) => Some(call),
+            _ => None,
+        });
+        let results = calls.map(|call| {
+            let result = self.0.remove(&call.id);
+            let result = result.unwrap_or_else(|| ToolResult::background("no result yet"));
+            FoundMessage::Result { call_id: call.id.clone(), result }
+        });
+        results.collect()
+    }
 }
 
 /// Reads the content of a message that is not the model's, or of a result.

@@ -38,6 +38,15 @@ use crate::model::{ModelRequest, ModelResponse};
 /// as a call of `toolbox_search_bm25`. Such an output has no place for text, so that of a search
 /// without hits follows as a message. A choice of the search tool is sent as `required`.
 ///
+/// # Programs, and results that come later
+///
+/// With a tool that [programs may call](crate::definition::Callers), the service's own
+/// `programmatic_tool_calling` is offered too. Programs and their outputs go back as they came, and
+/// each result under the caller of its call. A reply that is neither a call nor a message ends in
+/// [`Finish::Pause`](crate::model::Finish::Pause): the program goes on with the next request. A call
+/// of a tool that is [answered later](crate::Tool::answered_later) has no output as long as its
+/// result is pending.
+///
 /// # What this form cannot say
 ///
 /// There is no flag for failed results; the text says it. Sounds are only mentioned. Reasoning goes

@@ -1,17 +1,21 @@
 //! Writes a request, from borrowed data straight into the text.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::response::{SEARCH_CALL, SEARCH_OUTPUT, is_by_service, is_own_search};
+use super::response::{
+    CALL_OUTPUT, CUSTOM_CALL, CUSTOM_OUTPUT, PROGRAM, SEARCH_CALL, SEARCH_OUTPUT, custom_input,
+    is_async, is_by_service, is_own_search,
+};
 use crate::call::{Content, ToolCall, ToolResult};
-use crate::definition::ToolDefinition;
+use crate::definition::{Callers, ToolDefinition};
 use crate::dialect::{Dialect, ListedTool};
-use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
+use crate::model::{History, Message, ModelRequest, Part, Reply, Step, ToolChoice};
 use crate::wire::offered::{Offered, OfferedSearch};
 use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
 
@@ -45,13 +49,14 @@ impl Serialize for Body<'_> {
             map.serialize_entry("instructions", system)?;
         }
         let is_stored = request.options.get("store").and_then(Value::as_bool) == Some(true);
-        map.serialize_entry("input", &InputItems { request, tools: self.tools, is_stored })?;
+        let programs = programs(&request.history);
+        let items = InputItems { request, tools: self.tools, is_stored, programs };
+        map.serialize_entry("input", &items)?;
         if has_tools {
-            match &self.tools.search {
-                None => map.serialize_entry("tools", &*self.tools.list)?,
-                Some(search) => {
-                    map.serialize_entry("tools", &WithSearch { tools: self.tools, search })?;
-                }
+            if self.tools.search.is_some() || self.tools.has_programs() {
+                map.serialize_entry("tools", &ServiceTools { tools: self.tools })?;
+            } else {
+                map.serialize_entry("tools", &*self.tools.list)?;
             }
             let choice = tool_choice(&request.tool_choice, self.tools);
             options.call_entries(&mut map, choice, request.parallel_tool_calls)?;
@@ -95,31 +100,45 @@ fn tool_choice(choice: &ToolChoice, tools: &Offered<'_>) -> Option<Value> {
         let is_search = tools.search.as_ref().is_some_and(|search| search.is_named(name));
         !is_search && tools.listed().any(|(definition, _)| definition.name == name)
     };
+    let is_for_programs = |name: &str| {
+        let mut listed = tools.list.pairs();
+        listed.any(|(own, _)| own.name == name && own.callers == Callers::Programs)
+    };
     Some(match choice {
         ToolChoice::Auto => return None,
         ToolChoice::None => json!("none"),
         ToolChoice::Required => json!("required"),
         // There is no choice for a search, nor for a tool that has yet to be found.
         ToolChoice::Tool(name) if tools.search.is_some() && !is_function(name) => json!("required"),
-        ToolChoice::Tool(name) => json!({"type": "function", "name": tools.sent_name(name)}),
+        ToolChoice::Tool(name) if is_for_programs(name) => json!({"type": PROGRAMS}),
+        ToolChoice::Tool(name) => {
+            let entry = tools.list.position(name).map(|at| tools.list.tool(at).to_value());
+            let kind = entry.map_or("function".into(), |entry| entry["type"].clone());
+            json!({"type": kind, "name": tools.sent_name(name)})
+        }
     })
 }
 
-/// The tools, with the service's own form of the one that searches.
-struct WithSearch<'a> {
+/// The type of the service's own tool that runs programs.
+const PROGRAMS: &str = "programmatic_tool_calling";
+
+/// The tools, with the service's own form of the one that searches, and its own that runs programs.
+struct ServiceTools<'a> {
     tools: &'a Offered<'a>,
-    search: &'a OfferedSearch<'a>,
 }
 
-impl Serialize for WithSearch<'_> {
+impl Serialize for ServiceTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.tools.listed().map(|(definition, lowered)| {
-            if self.search.is_named(&definition.name) {
+        let search = self.tools.search.as_ref();
+        let own = self.tools.listed().map(|(definition, lowered)| {
+            if search.is_some_and(|search| search.is_named(&definition.name)) {
                 ToolItem::Search(SearchTool::of(definition, lowered))
             } else {
                 ToolItem::Function(&lowered.json)
             }
-        }))
+        });
+        let programs = self.tools.has_programs().then(|| ToolItem::Own(json!({"type": PROGRAMS})));
+        serializer.collect_seq(own.chain(programs))
     }
 }
 
@@ -128,6 +147,7 @@ impl Serialize for WithSearch<'_> {
 enum ToolItem<'a> {
     Search(SearchTool),
     Function(&'a RawValue),
+    Own(Value),
 }
 
 #[derive(Serialize)]
@@ -160,6 +180,17 @@ struct InputItems<'a> {
     tools: &'a Offered<'a>,
     /// `true` if the service stores its replies, and knows its items by their ids.
     is_stored: bool,
+    /// The ids of the programs in the transcript.
+    programs: HashSet<&'a str>,
+}
+
+/// Returns the ids of the programs in a transcript.
+fn programs(history: &History) -> HashSet<&str> {
+    let parts = history.steps().flat_map(|step| &step.reply().parts);
+    let items = parts.filter(|part| matches!(part, Part::Other(_)));
+    let items = items.filter_map(|part| part.echo(Dialect::OpenAiResponses));
+    let programs = items.filter(|item| item.get("type").is_some_and(|kind| kind == PROGRAM));
+    programs.filter_map(|item| item.get("call_id")?.as_str()).collect()
 }
 
 impl Serialize for InputItems<'_> {
@@ -201,12 +232,18 @@ impl InputItems<'_> {
                     status: "completed",
                     tools: found.into_iter().map(|at| &*search.deferred().tool(at).json).collect(),
                 })?;
-            } else {
-                let kind = "function_call_output";
+            } else if !(is_async(echo) && result.is_pending()) {
+                let caller = self.caller(echo);
+                let is_for_program = caller.is_some_and(|caller| caller.get("caller_id").is_some());
                 seq.serialize_element(&CallOutputItem {
-                    kind,
+                    kind: if custom_input(call, echo).is_some() {
+                        CUSTOM_OUTPUT
+                    } else {
+                        CALL_OUTPUT
+                    },
                     call_id: &call.id,
-                    output: ResultOutput(result),
+                    output: ResultOutput { result, is_for_program },
+                    caller,
                 })?;
             }
         }
@@ -220,6 +257,13 @@ impl InputItems<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the caller of a call, unless that is a program which the transcript holds no more.
+    fn caller<'e>(&self, echo: Option<&'e Value>) -> Option<&'e Value> {
+        let caller = echo?.get("caller").filter(|caller| caller.is_object())?;
+        let id = caller.get("caller_id").map(|id| id.as_str().unwrap_or_default());
+        id.is_none_or(|id| self.programs.contains(id)).then_some(caller)
     }
 
     /// Returns the search of a call, in the service's own form.
@@ -269,14 +313,23 @@ impl InputItems<'_> {
                         arguments: serde_json::from_str(text).unwrap_or(RawValue::NULL),
                     })?;
                 }
-                Part::Call { call, .. } => seq.serialize_element(&FunctionCallItem {
-                    kind: "function_call",
-                    id: own("id").filter(|_| !is_own_search(echo)),
-                    call_id: &call.id,
-                    name: self.tools.sent_name(&call.name),
-                    namespace: own("namespace"),
-                    arguments: call.arguments.as_str(),
-                })?,
+                Part::Call { call, .. } => {
+                    let input = custom_input(call, echo);
+                    let is_custom = input.is_some();
+                    // The type stands in an echo only if it is not that of a function.
+                    let is_same = is_custom || own("type").is_none();
+                    seq.serialize_element(&CallItem {
+                        kind: if is_custom { CUSTOM_CALL } else { "function_call" },
+                        id: own("id").filter(|_| is_same),
+                        call_id: &call.id,
+                        name: self.tools.sent_name(&call.name),
+                        namespace: own("namespace"),
+                        caller: self.caller(echo),
+                        is_async: is_async(echo),
+                        arguments: (!is_custom).then_some(call.arguments.as_str()),
+                        input,
+                    })?;
+                }
                 Part::Reasoning { .. } => {
                     if let Some(item) = echo.filter(|item| self.is_understood(item)) {
                         seq.serialize_element(item)?;
@@ -313,8 +366,9 @@ impl InputItems<'_> {
             // The first three kinds have parts of their own, and are written from those.
             "reasoning"
             | "function_call"
-            | "function_call_output"
-            | "custom_tool_call"
+            | CALL_OUTPUT
+            | CUSTOM_CALL
+            | CUSTOM_OUTPUT
             | "computer_call"
             | "local_shell_call"
             | "shell_call"
@@ -361,7 +415,7 @@ struct AnswerItemText<'a> {
 }
 
 #[derive(Serialize)]
-struct FunctionCallItem<'a> {
+struct CallItem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -370,7 +424,15 @@ struct FunctionCallItem<'a> {
     name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<&'a Value>,
-    arguments: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<&'a Value>,
+    #[serde(rename = "async", skip_serializing_if = "std::ops::Not::not")]
+    is_async: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a str>,
+    /// The text of a call without JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -402,20 +464,27 @@ struct CallOutputItem<'a> {
     kind: &'static str,
     call_id: &'a str,
     output: ResultOutput<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<&'a Value>,
 }
 
 /// A result: its text, or a list of parts when there is an image or a document in it.
-struct ResultOutput<'a>(&'a ToolResult);
+struct ResultOutput<'a> {
+    result: &'a ToolResult,
+    /// `true` if a program reads it, as one JSON text.
+    is_for_program: bool,
+}
 
 impl Serialize for ResultOutput<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let content = self.0.content();
+        let result = self.result;
+        let content = result.content();
         let has_more =
             content.iter().any(|part| MessagePart::of(part).without_sound().is_attachment());
-        if has_more {
-            UserParts::of(content).0.serialize(serializer)
-        } else {
-            ResultText(self.0).serialize(serializer)
+        match self.is_for_program.then(|| result.json_text()) {
+            Some(Some(json)) => serializer.serialize_str(&json),
+            None if has_more => UserParts::of(content).0.serialize(serializer),
+            _ => ResultText(result).serialize(serializer),
         }
     }
 }

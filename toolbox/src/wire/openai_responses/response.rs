@@ -15,6 +15,30 @@ pub(super) const SEARCH_CALL: &str = "tool_search_call";
 /// The type of an item with what such a search found.
 pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
 
+/// The type of an item with the output of a call.
+pub(super) const CALL_OUTPUT: &str = "function_call_output";
+/// The type of an item that calls a tool with a text in place of JSON, and of one with its output.
+pub(super) const CUSTOM_CALL: &str = "custom_tool_call";
+pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
+/// The type of an item with a program that the service runs.
+pub(super) const PROGRAM: &str = "program";
+
+/// Returns `true` if the model goes on without the result of a call.
+pub(super) fn is_async(echo: Option<&Value>) -> bool {
+    echo.and_then(|echo| echo.get("async")) == Some(&Value::Bool(true))
+}
+
+/// Returns the text that a tool is called with in place of JSON, if the echo marks such a call.
+pub(super) fn custom_input(call: &ToolCall, echo: Option<&Value>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct CustomArguments {
+        input: String,
+    }
+    let is_custom = echo?.get("type").is_some_and(|kind| kind == CUSTOM_CALL);
+    let arguments = is_custom.then(|| serde_json::from_str(call.arguments.as_str()).ok());
+    arguments.flatten().map(|CustomArguments { input }| input)
+}
+
 /// Returns `true` if the echo of a call marks it as a search, not as a call of a function.
 pub(super) fn is_own_search(echo: Option<&Value>) -> bool {
     echo.and_then(|echo| echo.get("type")).is_some_and(|kind| kind == SEARCH_CALL)
@@ -72,9 +96,23 @@ pub(super) fn read_items(items: Vec<Value>) -> Result<Reply, WireError> {
         refused |= refusal;
         parts.extend(part);
     }
-    let calls = parts.iter().any(|part| matches!(part, Part::Call { .. }));
-    let finish = if refused { Finish::Refusal } else { ended(calls) };
+    let has = |wanted: fn(&Part) -> bool| parts.iter().any(wanted);
+    let calls = has(|part| matches!(part, Part::Call { .. }));
+    // A program goes on with the next request, until there is a message.
+    let goes_on = !calls && has(is_of_program) && !has(|part| matches!(part, Part::Text { .. }));
+    let finish = match (refused, goes_on) {
+        (true, _) => Finish::Refusal,
+        (false, true) => Finish::Pause,
+        (false, false) => ended(calls),
+    };
     Ok(Reply::new(parts).with_finish(finish))
+}
+
+/// Returns `true` for a program, and for its output.
+fn is_of_program(part: &Part) -> bool {
+    let Part::Other(echo) = part else { return false };
+    let kind = echo.value.get("type").and_then(Value::as_str);
+    matches!(kind, Some(PROGRAM | "program_output"))
 }
 
 /// Reads one item: its part, unless it is empty, and `true` if it is a refusal.
@@ -95,8 +133,16 @@ fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
             let arguments = arguments(&mut item);
             let id = take_text(&mut item, "call_id").unwrap_or_default();
             let name = take_text(&mut item, "name").unwrap_or_default();
-            let echo = kept(&mut item, &["id", "namespace"]);
+            let echo = kept(&mut item, &["id", "namespace", "caller", "async"]);
             Ok((Some(Part::Call { call: ToolCall::new(id, name, arguments), echo }), false))
+        }
+        CUSTOM_CALL => {
+            let id = take_text(&mut item, "call_id").unwrap_or_default();
+            let name = take_text(&mut item, "name").unwrap_or_default();
+            let input = take_text(&mut item, "input").unwrap_or_default();
+            let call = ToolCall::new(id, name, json!({ "input": input }));
+            let echo = kept(&mut item, &["type", "id", "namespace", "caller", "async"]);
+            Ok((Some(Part::Call { call, echo }), false))
         }
         // A search that the service runs itself comes with its output.
         SEARCH_CALL if !is_by_service(&item) => {

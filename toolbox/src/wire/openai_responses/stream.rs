@@ -7,12 +7,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::response::SEARCH_CALL;
-use super::response::{ResponseObject, is_by_service};
+use super::response::{CUSTOM_CALL, ResponseObject, SEARCH_CALL, is_by_service};
 use crate::context::promotion::SEARCH_TOOL;
 use crate::model::{Delta, ModelResponse};
 use crate::wire::openai::{invalid, reported};
 use crate::wire::{ResponseStream, WireError};
+
+/// The JSON around a text that stands in place of JSON.
+const INPUT_START: &str = r#"{"input":""#;
+const INPUT_END: &str = r#""}"#;
 
 #[derive(Deserialize)]
 struct StreamEvent<'a> {
@@ -96,10 +99,15 @@ impl ResponseStream for OpenAiResponsesStream {
             "response.function_call_arguments.done" if self.calls.get(&place) == Some(&false) => {
                 self.add_arguments(place, text_of(event.arguments)?, emit);
             }
+            "response.custom_tool_call_input.delta" => {
+                self.add_input(place, &text_of(event.delta)?, emit);
+            }
             "response.output_item.done" => {
                 let item = event.item.ok_or_else(|| invalid("an item that is done is missing"))?;
                 self.announce(place, &item, true, emit);
-                if self.calls.get(&place) == Some(&false) {
+                if item.get("type").is_some_and(|kind| kind == CUSTOM_CALL) {
+                    self.end_input(place, &item, emit);
+                } else if self.calls.get(&place) == Some(&false) {
                     let arguments = match item.get("arguments") {
                         None | Some(Value::Null) => Cow::Borrowed(""),
                         Some(Value::String(text)) => text.into(),
@@ -158,7 +166,7 @@ impl OpenAiResponsesStream {
             return;
         }
         let name = match text("type") {
-            "function_call" => text("name"),
+            "function_call" | CUSTOM_CALL => text("name"),
             // It may get its id only when it is done.
             SEARCH_CALL if !is_by_service(item) && (done || !text("call_id").is_empty()) => {
                 SEARCH_TOOL
@@ -168,6 +176,22 @@ impl OpenAiResponsesStream {
         self.calls.insert(place, false);
         let (id, name) = (text("call_id").to_owned(), name.to_owned());
         emit(Delta::Call { index: number(place), id, name });
+    }
+
+    /// Emits a piece of a text that stands in place of JSON, as the JSON that the call is read as.
+    fn add_input(&mut self, place: u64, text: &str, emit: &mut dyn FnMut(Delta)) {
+        let quoted = Value::from(text).to_string();
+        let piece = &quoted[1..quoted.len() - 1];
+        let start = if self.calls.get(&place) == Some(&false) { INPUT_START } else { "" };
+        self.add_arguments(place, format!("{start}{piece}").into(), emit);
+    }
+
+    fn end_input(&mut self, place: u64, item: &Value, emit: &mut dyn FnMut(Delta)) {
+        if self.calls.get(&place) == Some(&false) {
+            let input = item.get("input").and_then(Value::as_str).unwrap_or_default();
+            self.add_input(place, input, emit);
+        }
+        self.add_arguments(place, INPUT_END.into(), emit);
     }
 
     fn add_arguments(&mut self, place: u64, text: Cow<'_, str>, emit: &mut dyn FnMut(Delta)) {

@@ -11,7 +11,7 @@ use crate::wire::openai::samples::{
     after, as_sent, call, events, histories, hostile, play, random, requests, tools,
     write_documents,
 };
-use crate::wire::{Anthropic, Format, Gemini, OpenAiChat, WireError};
+use crate::wire::{Anthropic, Format, Gemini, GeminiInteractions, OpenAiChat, WireError};
 
 const CALLS: &str = include_str!("recorded/calls.json");
 const CALLS_STREAM: &str = include_str!("recorded/calls.sse");
@@ -540,7 +540,7 @@ fn a_transcript_with_a_search_moves_between_services() {
     assert_eq!(back[1]["type"], "tool_search_call");
     assert_eq!(back[2]["tools"], input_of(&request)[3]["tools"]);
     // Others know no search, and take it for a call.
-    for form in [OpenAiChat::body, Gemini::body] {
+    for form in [OpenAiChat::body, Gemini::body, GeminiInteractions::body] {
         let text = form(&request, "m", false);
         assert!(text.contains("what was found") && !text.contains("defer_loading"), "{text}");
         let mut plain = request.clone();
