@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::response::{StepObject, kind, part, step};
-use crate::call::{Content, Media, Resource, ToolResult};
+use crate::call::{Content, Media, ResourceContents, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
 use crate::wire::{Transcript, WireError};
 
@@ -89,7 +89,11 @@ fn content(value: &Value) -> Result<Content, WireError> {
         ("image", Some(mime), Some(data)) => Content::Image(Box::new(Media::of_base64(data, mime))),
         ("audio", Some(mime), Some(data)) => Content::Audio(Box::new(Media::of_base64(data, mime))),
         ("document" | "video", mime_type @ Some(_), blob @ Some(_)) => {
-            Content::Resource(Box::new(Resource { mime_type, blob, ..Resource::default() }))
+            Content::Resource(Box::new(ResourceContents {
+                mime_type,
+                blob,
+                ..ResourceContents::default()
+            }))
         }
         _ => match text("uri") {
             Some(uri) => Content::text(format!("[{kind} at {uri}]")),
