@@ -15,15 +15,18 @@ struct Server {
     fault: String,
     /// `true` once a further prompt is there.
     changed: bool,
-    /// The subscriptions that are open, by the ids of their requests.
-    listening: Vec<Value>,
+    /// The subscriptions that are open: the ids of their requests, and what they are to hear.
+    listening: Vec<(Value, Value)>,
+    /// The resources that the client subscribed to.
+    subscribed: Vec<String>,
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let modern = arguments.iter().any(|argument| argument == "modern");
     let fault = arguments.into_iter().find(|argument| argument != "modern").unwrap_or_default();
-    let mut server = Server { modern, fault, changed: false, listening: Vec::new() };
+    let mut server =
+        Server { modern, fault, changed: false, listening: Vec::new(), subscribed: Vec::new() };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         if let Ok(message) = serde_json::from_str::<Value>(&line) {
@@ -62,10 +65,17 @@ impl Server {
     }
 
     fn notify(&self, method: &str, mut params: Value) {
-        if !self.modern {
+        let uri = params["uri"].as_str();
+        if !self.modern && uri.is_none_or(|uri| self.subscribed.iter().any(|own| own == uri)) {
             say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
         }
-        for id in &self.listening {
+        let uri = params["uri"].clone();
+        for (id, wanted) in &self.listening {
+            let uris = wanted["resourceSubscriptions"].as_array();
+            let hears = uri.is_null() || uris.is_some_and(|uris| uris.contains(&uri));
+            if !hears {
+                continue;
+            }
             params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
             say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
         }
@@ -98,6 +108,7 @@ impl Server {
                     json!({"tools": [
                         {"name": "change", "description": "Changes the prompts.", "inputSchema": schema},
                         {"name": "touch", "description": "Changes a resource.", "inputSchema": schema},
+                        {"name": "told", "description": "Counts its subscribers.", "inputSchema": schema},
                         {"name": "link", "description": "Links to a resource.", "inputSchema": schema,
                             "_meta": {"ui": {"resourceUri": "ui://panel"}}},
                     ]}),
@@ -122,14 +133,24 @@ impl Server {
                 self.result(id, json!({"completion": {"values": values}}));
             }
             "subscriptions/listen" => {
-                self.listening.push(id.clone());
+                self.listening.push((id.clone(), params["notifications"].clone()));
                 let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
                 let params = json!({"notifications": params["notifications"], "_meta": meta});
                 say(
                     &json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}),
                 );
             }
-            "resources/subscribe" | "resources/unsubscribe" => self.result(id, json!({})),
+            "resources/subscribe" => {
+                self.subscribed.push(params["uri"].as_str().unwrap_or_default().to_owned());
+                self.result(id, json!({}));
+            }
+            "resources/unsubscribe" => {
+                self.subscribed.retain(|own| params["uri"] != **own);
+                self.result(id, json!({}));
+            }
+            "notifications/cancelled" => {
+                self.listening.retain(|(own, _)| *own != params["requestId"]);
+            }
             _ if !id.is_null() => error(id, -32601, method),
             _ => {}
         }
@@ -141,6 +162,13 @@ impl Server {
             Some("change") => {
                 self.changed = true;
                 self.notify("notifications/prompts/list_changed", json!({}));
+            }
+            Some("told") => {
+                let of_streams = self.listening.iter().filter_map(|(_, wanted)| {
+                    wanted["resourceSubscriptions"].as_array().map(Vec::len)
+                });
+                let count = self.subscribed.len() + of_streams.sum::<usize>();
+                content = json!([{"type": "text", "text": count.to_string()}]);
             }
             Some("touch") => {
                 self.notify("notifications/resources/updated", json!({"uri": "test://text"}));

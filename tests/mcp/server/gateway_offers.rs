@@ -1,5 +1,7 @@
 //! Prompts and resources of a mounted server, served again: in each era at both ends.
 
+use std::time::Duration;
+
 use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::ToolBox;
@@ -215,29 +217,67 @@ async fn a_prompt_of_a_server_asks_the_client() {
     mounted.servers.close().await;
 }
 
+/// Calls a tool until a notification comes of a method.
+async fn provoked(peer: &mut Peer, tool: &str, method: &str) -> Value {
+    for _ in 0..200 {
+        peer.call(tool, json!({})).await;
+        if let Some(at) = peer.notes.iter().position(|note| note["method"] == method) {
+            return peer.notes.swap_remove(at);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("no {method}");
+}
+
 #[tokio::test]
 async fn changes_of_a_server_reach_the_client() {
+    in_each_era(async |mounted, peer, behind, era| {
+        let updated = "notifications/resources/updated";
+        match era {
+            Era::Old => {
+                let subscribed =
+                    peer.request("resources/subscribe", json!({"uri": "test://text"})).await;
+                assert_eq!(subscribed["result"], json!({}));
+            }
+            Era::Modern => {
+                let wanted =
+                    json!({"resourceSubscriptions": ["test://text"], "promptsListChanged": true});
+                peer.ask("subscriptions/listen", json!({"notifications": wanted})).await;
+                assert_eq!(peer.next().await["method"], "notifications/subscriptions/acknowledged");
+            }
+        }
+        // The server behind says so to nobody who has not subscribed there.
+        let note = provoked(peer, "s_touch", updated).await;
+        assert_eq!(note["params"]["uri"], "test://text", "{behind} {era:?}");
+        if mounted.toolbox.prompts().find("s_added").is_none() {
+            let note = provoked(peer, "s_change", "notifications/prompts/list_changed").await;
+            assert!(note["id"].is_null(), "{note}");
+            let list = plain(&peer.request("prompts/list", json!({})).await);
+            assert_eq!(list["prompts"][3]["name"], "s_added");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_hears_when_nobody_is_interested_any_more() {
     for behind in ["old", "modern"] {
         let mounted = Mounted::new(&[behind]).await;
         let mut peer = mounted.peer(Era::Old).await;
         peer.request("resources/subscribe", json!({"uri": "test://text"})).await;
-        if behind == "old" {
-            peer.call("s_touch", json!({})).await;
-            let note = match peer.notes.pop() {
-                Some(note) => note,
-                None => peer.next().await,
-            };
-            assert_eq!(note["method"], "notifications/resources/updated", "{note}");
-            assert_eq!(note["params"], json!({"uri": "test://text"}));
+        provoked(&mut peer, "s_touch", "notifications/resources/updated").await;
+        peer.request("resources/unsubscribe", json!({"uri": "test://text"})).await;
+        let mut quiet = 0;
+        for _ in 0..200 {
+            peer.notes.clear();
+            let told = peer.call("s_told", json!({})).await;
+            if told["result"]["content"][0]["text"] == "0" {
+                quiet += 1;
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        peer.call("s_change", json!({})).await;
-        let note = match peer.notes.pop() {
-            Some(note) => note,
-            None => peer.next().await,
-        };
-        assert_eq!(note["method"], "notifications/prompts/list_changed", "{behind}");
-        let list = plain(&peer.request("prompts/list", json!({})).await);
-        assert_eq!(list["prompts"][3]["name"], "s_added");
+        assert_eq!(quiet, 1, "{behind}");
         mounted.servers.close().await;
     }
 }
@@ -279,7 +319,7 @@ async fn an_endless_list_ends() {
         "{:?}",
         status.notices
     );
-    assert_eq!(status.tools.len(), 3, "the tools are there all the same");
+    assert_eq!(status.tools.len(), 4, "the tools are there all the same");
     mounted.servers.close().await;
 }
 

@@ -26,6 +26,7 @@
 mod builder;
 mod definitions;
 mod error;
+mod notices;
 mod prompts;
 mod resources;
 mod rules;
@@ -37,6 +38,8 @@ mod trie;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use error::{RegisterError, RegisterFault};
+#[allow(unused_imports, reason = "for servers")]
+pub(crate) use notices::{WantedUri, WantedUris};
 pub use prompts::Prompts;
 pub use resources::Resources;
 pub(crate) use settings::BoxSettings;

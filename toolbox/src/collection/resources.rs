@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
+use super::notices::{ResourceNotices, WantedUri, WantedUris};
 use super::toolbox::ToolBox;
 use crate::context::InvalidRuleError;
 use crate::resource::{self, IntoResources, Resource};
@@ -38,14 +39,14 @@ use crate::resource::{self, IntoResources, Resource};
 pub struct Resources {
     /// The functions that read resources, as tools whose names are URIs.
     pub(crate) calls: ToolBox,
-    updates: broadcast::Sender<Arc<str>>,
+    notices: ResourceNotices,
 }
 
 impl ToolBox {
     /// Returns the resources of the box.
     #[must_use]
     pub fn resources(&self) -> Resources {
-        Resources { calls: self.resource_calls().clone(), updates: self.updates().clone() }
+        Resources { calls: self.resource_calls().clone(), notices: self.resource_notices().clone() }
     }
 
     /// Returns the resources, if the box ever had one.
@@ -151,12 +152,24 @@ impl Resources {
     /// Notifies clients that subscribed to a URI, or to one above it, that its contents changed.
     pub fn changed(&self, uri: impl Into<Arc<str>>) {
         // An error means that nobody has subscribed.
-        let _ = self.updates.send(uri.into());
+        let _ = self.notices.updates.send(uri.into());
     }
 
     /// Returns a receiver of the URIs that change from here on.
     pub(crate) fn updates(&self) -> broadcast::Receiver<Arc<str>> {
-        self.updates.subscribe()
+        self.notices.updates.subscribe()
+    }
+
+    /// Declares that somebody wants to hear of changes of a URI, until the guard is dropped.
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn want(&self, uri: &str) -> WantedUri {
+        self.notices.want(uri)
+    }
+
+    /// Returns the URIs that somebody wants to hear of.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn wanted(&self) -> WantedUris {
+        self.notices.wanted()
     }
 
     /// Returns a number that grows with every change of the list.

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use super::builder::ToolBoxBuilder;
 use super::error::{RegisterError, RegisterFault};
+use super::notices::ResourceNotices;
 use super::settings::BoxSettings;
 use super::snapshot::Snapshot;
 use crate::context::keeper::ResultKeeper;
@@ -15,9 +16,6 @@ use crate::context::rules::Rules;
 use crate::context::{Requirement, StateMap};
 use crate::sync::Mutex;
 use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
-
-/// The maximum number of changes of resources that a slow receiver may lag behind.
-const WAITING_UPDATES: usize = 64;
 
 /// A collection of tools by name (also called a tool registry): declares them to a model and
 /// dispatches its calls.
@@ -73,8 +71,7 @@ pub(crate) struct BoxInner {
     prompts: OnceLock<ToolBox>,
     /// The functions that read resources, as tools.
     resources: OnceLock<ToolBox>,
-    /// The URIs of resources whose contents changed.
-    updates: OnceLock<broadcast::Sender<Arc<str>>>,
+    notices: OnceLock<ResourceNotices>,
 }
 
 impl ToolBox {
@@ -110,7 +107,7 @@ impl ToolBox {
                 state,
                 prompts: OnceLock::new(),
                 resources: OnceLock::new(),
-                updates: OnceLock::new(),
+                notices: OnceLock::new(),
             }),
         }
     }
@@ -139,9 +136,8 @@ impl ToolBox {
         self.shared.resources.get().filter(|calls| calls.generation() > 0)
     }
 
-    /// Returns the sender of the URIs of resources whose contents changed.
-    pub(super) fn updates(&self) -> &broadcast::Sender<Arc<str>> {
-        self.shared.updates.get_or_init(|| broadcast::Sender::new(WAITING_UPDATES))
+    pub(super) fn resource_notices(&self) -> &ResourceNotices {
+        self.shared.notices.get_or_init(ResourceNotices::default)
     }
 
     /// Copies the prompts and the resources of another box, prompts as `rename` returns

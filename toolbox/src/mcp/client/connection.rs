@@ -9,7 +9,7 @@ use std::time::Duration;
 use rmcp::model::{
     ClientConfig, ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
     ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ServerPeerInfo, ServerResult, SubscriptionFilter,
+    ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
@@ -408,47 +408,8 @@ impl Connection {
         }
     }
 
-    /// Subscribes to list changes at a server of the newer protocol, again after each interruption.
-    pub(super) async fn subscribe_to_changes(&self) {
-        let Some(info) = self.info() else { return };
-        let announced = &info.capabilities;
-        let tools = announced.tools.as_ref().is_some_and(|own| own.list_changed == Some(true));
-        let prompts = announced.prompts.as_ref().is_some_and(|own| own.list_changed == Some(true));
-        let resources =
-            announced.resources.as_ref().is_some_and(|own| own.list_changed == Some(true));
-        if !(tools || prompts || resources) || info.protocol_version.has_initialize() {
-            return std::future::pending().await;
-        }
-        let peer: &Peer<RoleClient> = &self.running;
-        let filter = || {
-            let mut filter = SubscriptionFilter::builder();
-            if tools {
-                filter = filter.tools_list_changed();
-            }
-            if prompts {
-                filter = filter.prompts_list_changed();
-            }
-            if resources {
-                filter = filter.resources_list_changed();
-            }
-            filter.build()
-        };
-        let mut failures = 0_u32;
-        while failures < 3 {
-            match peer.listen(filter()).await {
-                Err(_) => failures += 1,
-                Ok(mut subscription) => {
-                    failures = 0;
-                    while let Ok(Some(_)) = subscription.next().await {
-                        self.notifications.list_changed();
-                    }
-                    // Changes may have been missed while there was no subscription.
-                    self.notifications.list_changed();
-                }
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        std::future::pending::<()>().await;
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        &self.running
     }
 }
 

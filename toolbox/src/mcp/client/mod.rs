@@ -21,6 +21,7 @@ mod server;
 mod shared_state;
 mod status;
 mod stdio;
+mod subscriptions;
 mod text;
 
 use std::fmt;

@@ -474,12 +474,14 @@ fn backoff(attempt: u32) -> Duration {
 /// Supervises one connection: reads the list again when it changes, and reconnects when it ends.
 async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: Arc<Connection>) {
     let since = Instant::now();
-    let changes = connection.subscribe_to_changes();
+    let name = server.upgrade().map(|server| Arc::clone(&server.name)).unwrap_or_default();
+    let resources = shared.toolbox.resources();
+    let changes = connection.follow_changes(&resources, &name);
     let mut changes = std::pin::pin!(changes);
     let mut updates = connection.notifications.updates();
     loop {
         tokio::select! {
-            Ok(uri) = updates.recv() => shared.toolbox.resources().changed(uri),
+            Ok(uri) = updates.recv() => resources.changed(uri),
             () = shared.closed.cancelled() => return connection.close().await,
             () = connection.closed() => break,
             () = &mut changes => {}

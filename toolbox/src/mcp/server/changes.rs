@@ -16,6 +16,7 @@ use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame};
 use super::session::Handshake;
 use super::shared::{SERVER_INFO, ServiceShared};
 use super::subscribed::covers;
+use crate::collection::WantedUri;
 use crate::context::CancellationToken;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
@@ -55,7 +56,7 @@ struct Wanted {
 
 /// The resources whose changes a client is notified of.
 enum Updates {
-    Of(Vec<String>),
+    Of(Vec<WantedUri>),
     /// Those that it subscribed to by requests of its session.
     OfSession(Arc<Handshake>),
 }
@@ -63,14 +64,14 @@ enum Updates {
 impl Updates {
     fn cover(&self, uri: &str) -> bool {
         match self {
-            Self::Of(uris) => uris.iter().any(|own| covers(own, uri)),
+            Self::Of(uris) => uris.iter().any(|own| covers(own.as_str(), uri)),
             Self::OfSession(handshake) => handshake.subscribed.cover(uri),
         }
     }
 
     fn all(&self) -> Vec<String> {
         match self {
-            Self::Of(uris) => uris.clone(),
+            Self::Of(uris) => uris.iter().map(|own| own.as_str().to_owned()).collect(),
             Self::OfSession(handshake) => handshake.subscribed.all(),
         }
     }
@@ -81,6 +82,7 @@ impl Wanted {
     fn of(filter: SubscriptionFilter, shared: &ServiceShared) -> Result<Self, ProtocolError> {
         let has_prompts = shared.toolbox.own_prompts().is_some();
         let has_resources = shared.toolbox.own_resources().is_some();
+        let all = shared.toolbox.resources();
         let uris = filter.resource_subscriptions.filter(|_| has_resources).unwrap_or_default();
         if uris.len() > MAX_RESOURCES {
             let text = format!("a subscription names at most {MAX_RESOURCES} resources");
@@ -90,7 +92,7 @@ impl Wanted {
             tools: filter.tools_list_changed == Some(true),
             prompts: has_prompts && filter.prompts_list_changed == Some(true),
             resources: has_resources && filter.resources_list_changed == Some(true),
-            updates: Updates::Of(uris),
+            updates: Updates::Of(uris.iter().map(|uri| all.want(uri)).collect()),
         })
     }
 
@@ -105,9 +107,8 @@ impl Wanted {
         for (flag, _) in flags.into_iter().filter(|(_, wanted)| *wanted) {
             accepted[flag] = true.into();
         }
-        if let Updates::Of(uris) = &self.updates
-            && !uris.is_empty()
-        {
+        let uris = self.updates.all();
+        if !uris.is_empty() {
             accepted["resourceSubscriptions"] = json!(uris);
         }
         accepted

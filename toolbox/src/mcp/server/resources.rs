@@ -148,7 +148,7 @@ pub(super) fn subscribe(
             handshake.subscribed.remove(&uri);
         } else if resources.find(&uri).is_none() {
             return Err(not_found(scope.version, &uri));
-        } else if !handshake.subscribed.insert(uri.into_owned()) {
+        } else if !handshake.subscribed.insert(&uri, &resources) {
             let text = "too many resources are subscribed to: unsubscribe from one first";
             return Err(ProtocolError::new(ErrorCode::InternalError, text));
         }

@@ -1,7 +1,8 @@
 //! The resources of whose changes a client wants to hear.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use crate::collection::{Resources, WantedUri};
 use crate::sync::Mutex;
 
 /// The maximum number of URIs that one client may subscribe to.
@@ -9,15 +10,15 @@ const MAX_SUBSCRIBED: usize = 1024;
 
 /// The URIs that a client with a handshake subscribed to.
 #[derive(Default)]
-pub(super) struct SubscribedUris(Mutex<HashSet<String>>);
+pub(super) struct SubscribedUris(Mutex<HashMap<String, WantedUri>>);
 
 impl SubscribedUris {
     /// Adds a URI, unless there are too many.
-    pub(super) fn insert(&self, uri: String) -> bool {
+    pub(super) fn insert(&self, uri: &str, resources: &Resources) -> bool {
         let mut uris = self.0.lock();
-        let has_room = uris.len() < MAX_SUBSCRIBED || uris.contains(&uri);
+        let has_room = uris.len() < MAX_SUBSCRIBED || uris.contains_key(uri);
         if has_room {
-            uris.insert(uri);
+            uris.insert(uri.to_owned(), resources.want(uri));
         }
         has_room
     }
@@ -28,11 +29,11 @@ impl SubscribedUris {
 
     /// Returns whether the client wants to hear of a change of this URI.
     pub(super) fn cover(&self, uri: &str) -> bool {
-        self.0.lock().iter().any(|own| covers(own, uri))
+        self.0.lock().keys().any(|own| covers(own, uri))
     }
 
     pub(super) fn all(&self) -> Vec<String> {
-        self.0.lock().iter().cloned().collect()
+        self.0.lock().keys().cloned().collect()
     }
 }
 

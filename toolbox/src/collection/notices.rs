@@ -1,0 +1,64 @@
+//! Changes of the contents of resources, and who wants to hear of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{broadcast, watch};
+
+/// The maximum number of changes of resources that a slow receiver may lag behind.
+const WAITING_UPDATES: usize = 64;
+
+/// The URIs that somebody wants to hear of, each with the number of those.
+pub(crate) type WantedUris = watch::Receiver<BTreeMap<Arc<str>, usize>>;
+
+/// The channels between those who change resources and those who want to hear of it; clones share
+/// them.
+#[derive(Clone)]
+pub(super) struct ResourceNotices {
+    pub(super) updates: broadcast::Sender<Arc<str>>,
+    wanted: watch::Sender<BTreeMap<Arc<str>, usize>>,
+}
+
+impl Default for ResourceNotices {
+    fn default() -> Self {
+        let updates = broadcast::Sender::new(WAITING_UPDATES);
+        Self { updates, wanted: watch::Sender::default() }
+    }
+}
+
+impl ResourceNotices {
+    pub(super) fn want(&self, uri: &str) -> WantedUri {
+        let uri: Arc<str> = Arc::from(uri);
+        self.wanted.send_modify(|all| *all.entry(Arc::clone(&uri)).or_default() += 1);
+        WantedUri { notices: self.clone(), uri }
+    }
+
+    pub(super) fn wanted(&self) -> WantedUris {
+        self.wanted.subscribe()
+    }
+}
+
+/// A URI that somebody wants to hear of, until this is dropped.
+pub(crate) struct WantedUri {
+    notices: ResourceNotices,
+    uri: Arc<str>,
+}
+
+impl WantedUri {
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn as_str(&self) -> &str {
+        &self.uri
+    }
+}
+
+impl Drop for WantedUri {
+    fn drop(&mut self) {
+        self.notices.wanted.send_modify(|all| {
+            let Some(count) = all.get_mut(&self.uri) else { return };
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.uri);
+            }
+        });
+    }
+}

@@ -1,0 +1,171 @@
+//! Subscriptions to the changes of a server: of its lists, and of the resources that clients of the
+//! box want to hear of.
+
+#![expect(deprecated, reason = "servers of older versions know no other requests")]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, ServerCapabilities, SubscribeRequest, SubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequest, UnsubscribeRequestParams,
+};
+use rmcp::service::{Peer, PeerRequestOptions};
+
+use super::connection::Connection;
+use crate::collection::{Resources, WantedUris};
+
+/// The time after which a subscription that ended is opened again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The time in which several changes of what is wanted count as one.
+const SETTLING: Duration = Duration::from_millis(20);
+
+/// The maximum number of resources of one server that are subscribed to.
+const MAX_SUBSCRIBED: usize = 1024;
+
+impl Connection {
+    /// Keeps subscriptions open for as long as it is polled.
+    pub(super) async fn follow_changes(&self, resources: &Resources, server: &str) {
+        let Some(info) = self.info() else { return std::future::pending().await };
+        let announced = &info.capabilities;
+        let updates = announced.resources.as_ref().is_some_and(|own| own.subscribe == Some(true));
+        let mut wanted = OwnUris { wanted: resources.wanted(), resources, server };
+        if !info.protocol_version.has_initialize() {
+            self.listen_to_changes(announced, updates, &mut wanted).await;
+        } else if updates {
+            self.subscribe_to_each(&mut wanted).await;
+        }
+        std::future::pending().await
+    }
+
+    /// Subscribes at a server of an older version, which announces changes of lists unasked.
+    async fn subscribe_to_each(&self, wanted: &mut OwnUris<'_>) {
+        let mut subscribed = BTreeSet::new();
+        loop {
+            let now = wanted.current();
+            for uri in now.difference(&subscribed) {
+                let params = SubscribeRequestParams::new(uri.clone());
+                let request = SubscribeRequest::new(params);
+                self.request_quietly(ClientRequest::SubscribeRequest(request)).await;
+            }
+            for uri in subscribed.difference(&now) {
+                let params = UnsubscribeRequestParams::new(uri.clone());
+                let request = UnsubscribeRequest::new(params);
+                self.request_quietly(ClientRequest::UnsubscribeRequest(request)).await;
+            }
+            subscribed = now;
+            wanted.changed().await;
+        }
+    }
+
+    async fn request_quietly(&self, request: ClientRequest) {
+        let answer = match self.send(request, PeerRequestOptions::default()).await {
+            Ok(handle) => self.answer(handle).await.map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = answer {
+            tracing::debug!(%error, "a server refused a subscription");
+        }
+    }
+
+    /// Listens at a server of the newer protocol, again after each interruption.
+    async fn listen_to_changes(
+        &self,
+        announced: &ServerCapabilities,
+        updates: bool,
+        wanted: &mut OwnUris<'_>,
+    ) {
+        let peer: &Peer<RoleClient> = self.peer();
+        let mut failures = 0_u32;
+        while failures < 3 {
+            let uris = if updates { wanted.current() } else { BTreeSet::new() };
+            let Some(filter) = filter(announced, &uris) else {
+                if !updates {
+                    return;
+                }
+                wanted.changed().await;
+                continue;
+            };
+            match peer.listen(filter).await {
+                Err(_) => failures += 1,
+                Ok(mut subscription) => {
+                    failures = 0;
+                    let is_outdated = loop {
+                        tokio::select! {
+                            next = subscription.next() => match next {
+                                Ok(Some(_)) => self.notifications.list_changed(),
+                                _ => break false,
+                            },
+                            () = wanted.changed(), if updates => {
+                                if wanted.current() != uris {
+                                    break true;
+                                }
+                            }
+                        }
+                    };
+                    // Changes may have been missed while there was no subscription.
+                    self.notifications.list_changed();
+                    if is_outdated {
+                        continue;
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// The resources of one server that clients of the box want to hear of.
+struct OwnUris<'a> {
+    wanted: WantedUris,
+    resources: &'a Resources,
+    server: &'a str,
+}
+
+impl OwnUris<'_> {
+    fn current(&mut self) -> BTreeSet<String> {
+        let is_own = |uri: &&str| {
+            let found = self.resources.find(uri);
+            found.is_some_and(|(found, _)| found.source() == Some(self.server))
+        };
+        let wanted = self.wanted.borrow_and_update();
+        wanted
+            .keys()
+            .map(AsRef::as_ref)
+            .filter(is_own)
+            .take(MAX_SUBSCRIBED)
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Waits until something else is wanted.
+    async fn changed(&mut self) {
+        if self.wanted.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(SETTLING).await;
+    }
+}
+
+/// Returns what to listen to; `None` for nothing.
+fn filter(announced: &ServerCapabilities, uris: &BTreeSet<String>) -> Option<SubscriptionFilter> {
+    let tools = announced.tools.as_ref().is_some_and(|own| own.list_changed == Some(true));
+    let prompts = announced.prompts.as_ref().is_some_and(|own| own.list_changed == Some(true));
+    let resources = announced.resources.as_ref().is_some_and(|own| own.list_changed == Some(true));
+    let mut filter = SubscriptionFilter::builder();
+    if tools {
+        filter = filter.tools_list_changed();
+    }
+    if prompts {
+        filter = filter.prompts_list_changed();
+    }
+    if resources {
+        filter = filter.resources_list_changed();
+    }
+    if !uris.is_empty() {
+        filter = filter.resource_subscriptions(uris.iter().cloned());
+    }
+    (tools || prompts || resources || !uris.is_empty()).then(|| filter.build())
+}
