@@ -193,6 +193,9 @@ async fn servers_on_first_use_wait_for_it_and_states_are_reported() {
         .await
         .expect("a valid name");
     servers.apply([("b", few("pid"))]).expect("a valid name");
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
     assert_eq!(servers.status()[0].state, ServerState::Waiting);
     servers.ready().await;
     assert_eq!(toolbox.names(), ["b_pid"]);

@@ -152,15 +152,21 @@ impl Host {
         serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON")
     }
 
-    /// Waits for the report on a change, and returns the lines up to it.
+    /// Waits until a change is applied, and returns the lines up to the report on it.
     #[track_caller]
-    fn reported(&mut self) -> String {
+    fn applied(&mut self) -> String {
+        self.reported("the configuration is applied: ")
+    }
+
+    /// Waits for a line, and returns the lines up to it.
+    #[track_caller]
+    fn reported(&mut self, start: &str) -> String {
         let mut text = String::new();
         loop {
             let line = self.log.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("no report: {text}"));
             text.push_str(&line);
             text.push('\n');
-            if line.starts_with("the configuration is ") {
+            if line.starts_with(start) {
                 return text;
             }
         }
@@ -221,7 +227,10 @@ fn changes_of_the_file_apply_at_once_and_reach_the_host() {
         } else {
             host.overwrite(text.as_bytes());
         }
-        let report = host.reported();
+        let written = Instant::now();
+        let report = host.applied();
+        // 100 ms on a machine at rest.
+        assert!(written.elapsed() < Duration::from_secs(5), "{expected}");
         let line = format!("the configuration is applied: {expected}\n");
         assert!(report.ends_with(&line), "{report}: {expected}");
         host.wait_for(names);
@@ -252,30 +261,29 @@ fn a_file_with_a_fault_changes_nothing_until_it_is_corrected() {
         (&long, "the file is longer than 4 MiB"),
     ];
     for (text, expected) in faults {
-        host.overwrite(text);
-        let report = host.reported();
+        host.rename(text);
+        let report = host.reported("the configuration is not applied before this is corrected");
         assert!(report.contains(expected), "{report}");
-        assert!(report.contains("the configuration is not applied before this is corrected"));
         let problems = host.search("anything")["problems"].to_string();
         assert!(problems.contains(expected) && problems.contains("not applied"), "{problems}");
         assert_eq!(host.ask("tools/call", &execute), pid, "{expected}");
     }
     // The same content is not reported again, also when it is written again.
     host.rename(faults[faults.len() - 1].0);
-    host.overwrite(faults[faults.len() - 1].0);
     let again = host.log.recv_timeout(Duration::from_millis(300));
     assert!(again.is_err(), "{again:?}");
     // A file that is away for a moment.
     std::fs::remove_file(host.config()).expect("a file");
-    assert!(host.reported().contains("the file cannot be read"));
-    host.overwrite(good.as_bytes());
-    assert!(host.reported().ends_with("the configuration is applied: kept a\n"));
+    let report = host.reported("the configuration is not applied");
+    assert!(report.contains("the file cannot be read"), "{report}");
+    host.rename(good.as_bytes());
+    assert!(host.applied().ends_with("the configuration is applied: kept a\n"));
     assert_eq!(host.search("anything").get("problems"), None);
     // A fault of one server concerns it alone: it stays what it was.
     let mut servers = json!({"a": few("pid"), "b": few("echo")});
     servers["a"]["comand"] = json!(["x"]);
-    host.overwrite(file(servers).as_bytes());
-    let report = host.reported();
+    host.rename(file(servers).as_bytes());
+    let report = host.applied();
     assert!(report.contains("unknown key `comand` of server `a`"), "{report}");
     assert!(report.ends_with("the configuration is applied: added b; kept a\n"), "{report}");
     assert_eq!(host.ask("tools/call", &execute), pid);
@@ -293,7 +301,7 @@ fn what_models_read_follows_the_file() {
     let found = |host: &mut Host| host.search("one of few")["tools"].as_array().map_or(0, Vec::len);
     assert_eq!(found(&mut host), 5);
     host.rename(value(json!({"a": few(tools), "second": few("pid")}), 2).as_bytes());
-    assert!(host.reported().contains("added second; kept a"));
+    assert!(host.applied().contains("added second; kept a"));
     assert_eq!(found(&mut host), 2);
     // The instructions for the next client, which asks without a handshake.
     let version = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -316,7 +324,7 @@ fn a_call_ends_after_its_server_was_removed() {
         // It has begun when a later one is answered.
         host.call("a_pid");
         host.rename(file(now).as_bytes());
-        host.reported();
+        host.applied();
         assert_eq!(host.answer(call)["content"][0]["text"], "slow but sure");
     }
     host.end();
