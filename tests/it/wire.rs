@@ -412,7 +412,9 @@ fn responses(items: &[Value]) -> Result<usize, String> {
 /// The roles alternate, the user begins, and the results of a message stand first in the next one.
 fn anthropic(messages: &[Value]) -> Result<usize, String> {
     let mut calls = 0;
-    let (mut is_program, mut known) = (false, Vec::new());
+    let mut is_program = false;
+    let runs = |message| of_kind(list(message, "content"), "server_tool_use");
+    let known: Vec<_> = messages.iter().flat_map(runs).map(|run| &run["id"]).collect();
     let mut open: Vec<&Value> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if message["role"] != ["user", "assistant"][at % 2] {
@@ -432,8 +434,6 @@ fn anthropic(messages: &[Value]) -> Result<usize, String> {
         if is_program && results.len() < blocks.len() {
             return Err(format!("message {at} holds more than results for a program"));
         }
-        let runs = of_kind(blocks, "server_tool_use").into_iter().map(|run| &run["id"]);
-        known.extend(runs);
         let callers = of_kind(blocks, "tool_use").into_iter().map(|call| &call["caller"]);
         let programs =
             Vec::from_iter(callers.map(|caller| &caller["tool_id"]).filter(|id| !id.is_null()));

@@ -23,7 +23,7 @@ pub(super) fn container<'a>(history: &'a History, runs: &HashSet<&str>) -> Optio
 
 /// Returns the ids of the runs of programs in a transcript, as far as they are sent.
 pub(super) fn runs(history: &History) -> HashSet<&str> {
-    let parts = history.steps().flat_map(written);
+    let parts = history.steps().flat_map(written).filter(|part| matches!(part, Part::Other(_)));
     let blocks = parts.filter_map(|part| part.echo(Dialect::Anthropic));
     let runs = blocks.filter(|block| kind(block) == Some("server_tool_use"));
     runs.filter_map(|block| block.get("id")?.as_str()).collect()

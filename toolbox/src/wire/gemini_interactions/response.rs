@@ -2,9 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::state;
 use crate::call::{Arguments, ToolCall};
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply, Usage};
@@ -16,6 +15,9 @@ pub(super) type StepObject = Map<String, Value>;
 
 /// The keys under which the service states the kind of a failure.
 pub(super) const FAILURE_WORDS: [&str; 3] = ["code", "status", "type"];
+
+/// The key of the token with which a paused reply goes on.
+pub(super) const TOKEN: &str = "continuation_token";
 
 /// The keys of a call that are written from the call itself.
 pub(super) const CALL_KEYS: [&str; 4] = ["type", "id", "name", "arguments"];
@@ -77,7 +79,7 @@ impl InteractionIn {
             });
         }
         if let (true, Some(token)) = (is_paused, &self.continuation_token) {
-            parts.push(state::paused(token, self.id.as_deref()));
+            parts.push(paused(token, self.id.as_deref()));
         }
         let reply = Reply::new(parts);
         let finish = match status {
@@ -106,6 +108,12 @@ impl InteractionIn {
             },
         }
     }
+}
+
+/// Returns the part that keeps the token of a paused reply.
+fn paused(token: &str, id: Option<&str>) -> Part {
+    let value = json!({TOKEN: token, "id": id.filter(|id| !id.is_empty())});
+    Part::Other(Echo::new(Dialect::GeminiInteractions, value))
 }
 
 /// The token counts of an interaction; thoughts are no part of the output.

@@ -6,14 +6,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::request::{input, reply_steps};
-use super::response::{kind, part};
+use super::response::{TOKEN, kind, part};
 use crate::dialect::{Definitions, Dialect};
 use crate::model::{
     Echo, Finish, Message, ModelRequest, ModelResponse, Part, Replied, Reply, Step,
 };
 
-/// The key of the token with which a paused reply goes on.
-const TOKEN: &str = "continuation_token";
 /// The key of the id of an interaction that is stored.
 const STORED: &str = "interaction_id";
 
@@ -53,12 +51,6 @@ impl<'a> Start<'a> {
 /// Returns `true` if the service keeps the interaction of a request.
 fn is_stored(request: &ModelRequest) -> bool {
     request.options.get("store") == Some(&Value::Bool(true))
-}
-
-/// Returns the part that keeps the token of a paused reply.
-pub(super) fn paused(token: &str, id: Option<&str>) -> Part {
-    let value = json!({TOKEN: token, "id": id.filter(|id| !id.is_empty())});
-    Part::Other(Echo::new(Dialect::GeminiInteractions, value))
 }
 
 /// Returns the token of a reply that was paused, and the id of its interaction.

@@ -1,6 +1,6 @@
 //! Reads a transcript.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -19,23 +19,24 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
     let mut found_messages = Vec::new();
     // The items of one reply, which this form groups by nothing but their order.
     let mut reply = Vec::new();
-    let mut items = read::<Vec<Value>>(items)?;
-    let mut later = LaterOutputs::take(&mut items)?;
-    let mut close = |reply: &mut Vec<Value>, found: &mut Vec<FoundMessage>| {
-        if !reply.is_empty() {
-            let reply = read_items(std::mem::take(reply))?;
-            let results = later.of(&reply);
-            found.push(FoundMessage::Reply(reply));
-            found.extend(results);
-        }
-        Ok::<(), WireError>(())
-    };
+    let items = read::<Vec<Value>>(items)?;
+    let mut later = LaterOutputs::of(&items)?;
+    let close =
+        |reply: &mut Vec<Value>, later: &mut LaterOutputs, found: &mut Vec<FoundMessage>| {
+            if !reply.is_empty() {
+                let reply = read_items(std::mem::take(reply))?;
+                let results = later.take(&reply);
+                found.push(FoundMessage::Reply(reply));
+                found.extend(results);
+            }
+            Ok::<(), WireError>(())
+        };
     for mut item in items {
         let field = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
         match (field("type"), field("role")) {
             ("message" | "", "assistant") => reply.push(item),
             ("message" | "", "user") => {
-                close(&mut reply, &mut found_messages)?;
+                close(&mut reply, &mut later, &mut found_messages)?;
                 found_messages
                     .push(FoundMessage::User(content(item.get_mut("content").map(Value::take))?));
             }
@@ -46,13 +47,15 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
                 return Err(invalid(format!("no message has the role {role:?}")));
             }
             (CALL_OUTPUT | CUSTOM_OUTPUT, _) => {
-                close(&mut reply, &mut found_messages)?;
-                let call_id = field("call_id").to_owned();
-                let result = output(&mut item)?;
-                found_messages.push(FoundMessage::Result { call_id, result });
+                close(&mut reply, &mut later, &mut found_messages)?;
+                if !later.has(field("call_id")) {
+                    let call_id = field("call_id").to_owned();
+                    let result = output(&mut item)?;
+                    found_messages.push(FoundMessage::Result { call_id, result });
+                }
             }
             (SEARCH_OUTPUT, _) if !is_by_service(&item) => {
-                close(&mut reply, &mut found_messages)?;
+                close(&mut reply, &mut later, &mut found_messages)?;
                 let call_id = field("call_id").to_owned();
                 let result = found(item.get_mut("tools").map(Value::take));
                 found_messages.push(FoundMessage::Result { call_id, result });
@@ -62,7 +65,7 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
             _ => reply.push(item),
         }
     }
-    close(&mut reply, &mut found_messages)?;
+    close(&mut reply, &mut later, &mut found_messages)?;
     let (history, repairs) = History::repaired(found_messages);
     Ok(Transcript { system, history, repairs })
 }
@@ -73,36 +76,39 @@ fn output(item: &mut Value) -> Result<ToolResult, WireError> {
 
 /// The results of calls that the model did not wait for: they may stand anywhere behind the call,
 /// and some are not there yet.
-struct LaterOutputs(HashMap<String, ToolResult>);
+struct LaterOutputs(HashMap<String, Option<ToolResult>>);
 
 impl LaterOutputs {
-    /// Takes the outputs of such calls out of a transcript.
-    fn take(items: &mut Vec<Value>) -> Result<Self, WireError> {
+    /// Reads the outputs of such calls in a transcript.
+    fn of(items: &[Value]) -> Result<Self, WireError> {
         let is = |item: &Value, kind: &str| item.get("type").is_some_and(|own| own == kind);
         let id = |item: &Value| Some(item.get("call_id")?.as_str()?.to_owned());
         let is_call = |item: &Value| is(item, "function_call") || is(item, CUSTOM_CALL);
         let is_output = |item: &Value| is(item, CALL_OUTPUT) || is(item, CUSTOM_OUTPUT);
         let calls = items.iter().filter(|item| is_call(item) && is_async(Some(item)));
-        let calls: HashSet<String> = calls.filter_map(id).collect();
-        let mut found = HashMap::new();
-        for item in items.iter_mut().filter(|item| is_output(item)) {
-            if let Some(id) = id(item).filter(|id| calls.contains(id)) {
-                found.insert(id, output(item)?);
-                *item = Value::Null;
+        let mut found: HashMap<String, Option<ToolResult>> =
+            calls.filter_map(id).map(|id| (id, None)).collect();
+        for item in items.iter().filter(|item| is_output(item)) {
+            if let Some(result) = id(item).and_then(|id| found.get_mut(&id)) {
+                *result = Some(output(&mut item.clone())?);
             }
         }
-        items.retain(|item| !item.is_null());
         Ok(Self(found))
     }
 
+    /// Returns `true` if a result stands behind its reply already.
+    fn has(&self, call_id: &str) -> bool {
+        self.0.contains_key(call_id)
+    }
+
     /// Returns the results of the calls of a reply that the model did not wait for.
-    fn of(&mut self, reply: &Reply) -> Vec<FoundMessage> {
+    fn take(&mut self, reply: &Reply) -> Vec<FoundMessage> {
         let calls = reply.parts.iter().filter_map(|part| match part {
             Part::Call { call, .. } if is_async(part.echo(Dialect::OpenAiResponses)) => Some(call),
             _ => None,
         });
         let results = calls.map(|call| {
-            let result = self.0.remove(&call.id);
+            let result = self.0.get_mut(&call.id).and_then(Option::take);
             let result = result.unwrap_or_else(|| ToolResult::background("no result yet"));
             FoundMessage::Result { call_id: call.id.clone(), result }
         });
