@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::connection::{Connection, ConnectionError};
@@ -474,17 +475,23 @@ fn backoff(attempt: u32) -> Duration {
 /// Supervises one connection: reads the list again when it changes, and reconnects when it ends.
 async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: Arc<Connection>) {
     let since = Instant::now();
-    let name = server.upgrade().map(|server| Arc::clone(&server.name)).unwrap_or_default();
-    let resources = shared.toolbox.resources();
-    let changes = connection.follow_changes(&resources, &name);
-    let mut changes = std::pin::pin!(changes);
-    let mut updates = connection.notifications.updates();
+    // Both end with this.
+    let mut following = JoinSet::new();
+    if let Some(server) = server.upgrade() {
+        let resources = shared.toolbox.resources();
+        let (connection, resources, name) =
+            (Arc::clone(&connection), resources, Arc::clone(&server.name));
+        following.spawn(async move {
+            tokio::join!(
+                connection.follow_changes(&resources, &name),
+                connection.forward_updates(&resources),
+            )
+        });
+    }
     loop {
         tokio::select! {
-            Ok(uri) = updates.recv() => resources.changed(uri),
             () = shared.closed.cancelled() => return connection.close().await,
             () = connection.closed() => break,
-            () = &mut changes => {}
             () = connection.notifications.changed() => {
                 let Some(server) = server.upgrade() else { return connection.close().await };
                 server.refresh(&connection).await;

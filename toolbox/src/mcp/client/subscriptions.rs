@@ -13,6 +13,8 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions};
 
+use tokio::sync::broadcast::error::RecvError;
+
 use super::connection::Connection;
 use crate::collection::{Resources, WantedUris};
 
@@ -38,6 +40,22 @@ impl Connection {
             self.subscribe_to_each(&mut wanted).await;
         }
         std::future::pending().await
+    }
+
+    /// Passes on the changes of resources that the server announces, for as long as it is polled.
+    pub(super) async fn forward_updates(&self, resources: &Resources) {
+        let mut updates = self.notifications.updates();
+        loop {
+            match updates.recv().await {
+                Ok(uri) => resources.changed(uri),
+                // Which ones is unknown.
+                Err(RecvError::Lagged(_)) => {
+                    let wanted: Vec<_> = resources.wanted().borrow().keys().cloned().collect();
+                    wanted.into_iter().for_each(|uri| resources.changed(uri));
+                }
+                Err(RecvError::Closed) => return std::future::pending().await,
+            }
+        }
     }
 
     /// Subscribes at a server of an older version, which announces changes of lists unasked.
@@ -92,19 +110,17 @@ impl Connection {
                 Err(_) => failures += 1,
                 Ok(mut subscription) => {
                     failures = 0;
-                    let is_outdated = loop {
+                    let mut is_outdated = false;
+                    while !is_outdated {
                         tokio::select! {
                             next = subscription.next() => match next {
                                 Ok(Some(_)) => self.notifications.list_changed(),
-                                _ => break false,
+                                _ => break,
                             },
-                            () = wanted.changed(), if updates => {
-                                if wanted.current() != uris {
-                                    break true;
-                                }
-                            }
+                            () = wanted.changed(), if updates => {}
                         }
-                    };
+                        is_outdated = updates && wanted.current() != uris;
+                    }
                     // Changes may have been missed while there was no subscription.
                     self.notifications.list_changed();
                     if is_outdated {
