@@ -285,7 +285,7 @@ impl Prompt {
 impl Serialize for Prompt {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Definition<'a> {
+        struct PromptDefinition<'a> {
             name: &'a str,
             #[serde(skip_serializing_if = "Option::is_none")]
             title: Option<&'a str>,
@@ -298,7 +298,7 @@ impl Serialize for Prompt {
             #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
             meta: &'a Map<String, Value>,
         }
-        let definition = Definition {
+        let definition = PromptDefinition {
             name: self.name(),
             title: self.title(),
             description: self.description(),

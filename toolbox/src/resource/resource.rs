@@ -297,7 +297,7 @@ impl Serialize for Resource {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Definition<'a> {
+        struct ResourceDefinition<'a> {
             #[serde(skip_serializing_if = "Option::is_none")]
             uri: Option<&'a str>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -319,7 +319,7 @@ impl Serialize for Resource {
             meta: &'a Map<String, Value>,
         }
         let is_template = self.is_template();
-        let definition = Definition {
+        let definition = ResourceDefinition {
             uri: (!is_template).then(|| self.uri()),
             uri_template: is_template.then(|| self.uri()),
             name: self.name(),

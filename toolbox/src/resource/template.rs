@@ -31,13 +31,13 @@ const MAX_URI: usize = 8 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
     /// The parameters of a query at the end, or the variables of a template that is not read.
     query: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Variable {
         name: String,
@@ -92,13 +92,13 @@ impl UriTemplate {
                 return invalid("a brace is not closed, or closes nothing");
             };
             if !literal.is_empty() {
-                parts.push(Part::Literal(literal.to_owned()));
+                parts.push(TemplatePart::Literal(literal.to_owned()));
             }
             match Expression::read(expression) {
                 Some(Expression::Query(names)) if after.is_empty() => query = names,
                 Some(Expression::Query(_)) => return invalid("a query stands at the end"),
                 Some(Expression::Variable(part)) => {
-                    if matches!(parts.last(), Some(Part::Variable { .. })) {
+                    if matches!(parts.last(), Some(TemplatePart::Variable { .. })) {
                         return invalid(
                             "two variables follow each other without a literal between them",
                         );
@@ -114,7 +114,7 @@ impl UriTemplate {
             rest = after;
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(TemplatePart::Literal(rest.to_owned()));
         }
         Ok(Self { text, parts, query })
     }
@@ -124,7 +124,7 @@ impl UriTemplate {
     pub(crate) fn foreign(text: &str, is_template: bool) -> Self {
         let text = text.to_owned();
         let Some((start, _)) = text.split_once('{').filter(|_| is_template) else {
-            let parts = vec![Part::Literal(text.clone())];
+            let parts = vec![TemplatePart::Literal(text.clone())];
             return Self { text, parts, query: Vec::new() };
         };
         let expressions = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
@@ -132,7 +132,7 @@ impl UriTemplate {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         let names = names.map(|name| name.trim_matches(|c: char| !is_name(c)).to_owned());
         let query = names.filter(|name| !name.is_empty()).take(64).collect();
-        let parts = vec![Part::Literal(start.to_owned()), Part::Rest];
+        let parts = vec![TemplatePart::Literal(start.to_owned()), TemplatePart::Rest];
         Self { text, parts, query }
     }
 
@@ -151,8 +151,8 @@ impl UriTemplate {
     /// Returns the names of the variables, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let of_path = self.parts.iter().filter_map(|part| match part {
-            Part::Variable { name, .. } => Some(name.as_str()),
-            Part::Literal(_) | Part::Rest => None,
+            TemplatePart::Variable { name, .. } => Some(name.as_str()),
+            TemplatePart::Literal(_) | TemplatePart::Rest => None,
         });
         of_path.chain(self.query.iter().map(String::as_str))
     }
@@ -165,7 +165,7 @@ impl UriTemplate {
         if uri.len() > MAX_URI {
             return None;
         }
-        if let [Part::Literal(start), Part::Rest] = self.parts.as_slice() {
+        if let [TemplatePart::Literal(start), TemplatePart::Rest] = self.parts.as_slice() {
             let rest = uri.strip_prefix(start.as_str())?;
             return (!rest.contains(char::is_control)).then(Map::new);
         }
@@ -181,9 +181,9 @@ impl UriTemplate {
         while let Some((part, following)) = parts.split_first() {
             parts = following;
             match part {
-                Part::Literal(text) => rest = rest.strip_prefix(text.as_str())?,
-                Part::Rest => rest = "",
-                Part::Variable { name, takes_slashes } => {
+                TemplatePart::Literal(text) => rest = rest.strip_prefix(text.as_str())?,
+                TemplatePart::Rest => rest = "",
+                TemplatePart::Variable { name, takes_slashes } => {
                     let (value, after) = rest.split_at(end_of_value(rest, following)?);
                     values.insert(name.clone(), decoded(value, *takes_slashes)?.into());
                     rest = after;
@@ -214,10 +214,10 @@ impl fmt::Display for UriTemplate {
 }
 
 /// Returns the end of a value that is followed by these parts.
-fn end_of_value(rest: &str, following: &[Part]) -> Option<usize> {
+fn end_of_value(rest: &str, following: &[TemplatePart]) -> Option<usize> {
     match following {
-        [Part::Literal(last)] => Some(rest.strip_suffix(last.as_str())?.len()),
-        [Part::Literal(text), ..] => {
+        [TemplatePart::Literal(last)] => Some(rest.strip_suffix(last.as_str())?.len()),
+        [TemplatePart::Literal(text), ..] => {
             // A value has a character at least.
             let from = rest.chars().next()?.len_utf8();
             Some(from + rest[from..].find(text.as_str())?)
@@ -227,7 +227,7 @@ fn end_of_value(rest: &str, following: &[Part]) -> Option<usize> {
 }
 
 enum Expression {
-    Variable(Part),
+    Variable(TemplatePart),
     Query(Vec<String>),
 }
 
@@ -243,8 +243,9 @@ impl Expression {
         let reserved = text.strip_prefix('+').or_else(|| text.strip_suffix('*'));
         let name = reserved.unwrap_or(text);
         let takes_slashes = reserved.is_some();
-        is_name(name)
-            .then(|| Self::Variable(Part::Variable { name: name.to_owned(), takes_slashes }))
+        is_name(name).then(|| {
+            Self::Variable(TemplatePart::Variable { name: name.to_owned(), takes_slashes })
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::questions::InputRequired;
-use super::requests::ServerRequest;
+use super::server_request::ServerRequest;
 use super::text;
 use crate::call::{Content, FailureKind, ResourceContents, Role, ToolResult};
 use crate::prompt::{self, PromptMessage};
@@ -22,7 +22,7 @@ struct RawResult<'a> {
     content: Vec<&'a RawValue>,
     /// Those of a prompt.
     #[serde(borrow, default)]
-    messages: Vec<RawMessage<'a>>,
+    messages: Vec<RawPromptMessage<'a>>,
     /// Those of a resource.
     #[serde(borrow, default)]
     contents: Vec<&'a RawValue>,
@@ -39,7 +39,7 @@ struct RawResult<'a> {
 }
 
 #[derive(Deserialize)]
-struct RawMessage<'a> {
+struct RawPromptMessage<'a> {
     role: Role,
     #[serde(borrow)]
     content: &'a RawValue,
@@ -89,7 +89,7 @@ pub(super) fn read(request: ServerRequest<'_>, tool: &str, raw: &str) -> ServerA
 }
 
 fn messages_of(answer: &RawResult<'_>) -> ToolResult {
-    let message = |message: &RawMessage<'_>| {
+    let message = |message: &RawPromptMessage<'_>| {
         let content = content(message.content.get());
         match message.role {
             Role::User => PromptMessage::user(content),

@@ -9,6 +9,7 @@ mod http;
 mod list;
 mod mount;
 mod mount_offers;
+mod mounted;
 mod notifications;
 #[cfg(feature = "mcp-oauth")]
 mod oauth;
@@ -18,6 +19,7 @@ mod reason;
 mod request_meta;
 mod requests;
 mod server;
+mod server_request;
 mod shared_state;
 mod status;
 mod stdio;

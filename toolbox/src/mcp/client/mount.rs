@@ -4,39 +4,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::flags;
-use super::list::{self, ServerTool, ToolList};
+use super::list::{ServerTool, ToolList};
+use super::mounted::MountedOffers;
 use super::server::{CalledTool, Server};
-use super::status::{WithheldReason, WithheldTool};
+use super::status::WithheldReason;
 use serde_json::Value;
 
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
 use crate::mcp::lock::{Lock, PinStatus};
 use crate::mcp::names;
-use crate::prompt::Prompt;
-use crate::resource::Resource;
 use crate::tool::Tool;
-
-/// The tools of a list that are in the box, and those that are withheld.
-#[derive(Debug, Default)]
-pub(super) struct Mounted {
-    pub(super) tools: Vec<Tool>,
-    pub(super) prompts: Vec<Prompt>,
-    pub(super) resources: Vec<Resource>,
-    pub(super) withheld: Vec<WithheldTool>,
-    pub(super) notices: Vec<String>,
-}
-
-impl Mounted {
-    pub(super) fn withhold(&mut self, name: &str, reason: WithheldReason, detail: String) {
-        self.withheld.push(WithheldTool { name: list::display_name(name), reason, detail });
-    }
-}
 
 /// Makes tools of a list; the box is not changed yet. Returns the keys of all definitions that the
 /// lock admits as well.
-pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> (Mounted, HashSet<String>) {
-    let mut mounted = Mounted::default();
+pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> (MountedOffers, HashSet<String>) {
+    let mut mounted = MountedOffers::default();
     for (name, detail) in &listed.dropped {
         mounted.withhold(name, WithheldReason::Invalid, detail.clone());
     }
@@ -79,7 +62,7 @@ pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> (Mounted, HashSe
 pub(super) fn approved(
     server: &Server,
     listed: &ToolList,
-    mounted: &mut Mounted,
+    mounted: &mut MountedOffers,
 ) -> HashSet<String> {
     let keys = listed.pins().map(|(key, _)| key.into_owned());
     let Some(mut lock) = server.shared.lock() else { return keys.collect() };

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::flags;
 use super::list::ToolList;
-use super::mount::Mounted;
+use super::mount;
+use super::mounted::MountedOffers;
 use super::offers::{ServerPrompt, ServerResource};
-use super::server::{OfferRequest, Server};
+use super::server::Server;
+use super::server_request::ServerRequest;
 use super::status::WithheldReason;
 use crate::call::{Arguments, FailureKind, ToolError, ToolResult};
 use crate::context::ToolContext;
@@ -18,25 +20,24 @@ use crate::prompt::Prompt;
 use crate::resource::Resource;
 use crate::tool::{CompletionRequest, Tool};
 
-/// Makes prompts and resources of a list; the box is not changed yet.
-pub(super) fn mount(
-    server: &Arc<Server>,
-    listed: &ToolList,
-    approved: &HashSet<String>,
-    mounted: &mut Mounted,
-) {
-    for (name, detail) in &listed.offers.dropped {
-        mounted.withhold(name, WithheldReason::Invalid, detail.clone());
+impl Server {
+    /// Makes tools, prompts and resources of a list; the box is not changed yet.
+    pub(super) fn mounted_of(self: &Arc<Self>, listed: &ToolList) -> MountedOffers {
+        let (mut mounted, approved) = mount::mount(self, listed);
+        for (name, detail) in &listed.offers.dropped {
+            mounted.withhold(name, WithheldReason::Invalid, detail.clone());
+        }
+        mount_prompts(self, listed, &approved, &mut mounted);
+        mount_resources(self, listed, &approved, &mut mounted);
+        mounted
     }
-    mount_prompts(server, listed, approved, mounted);
-    mount_resources(server, listed, approved, mounted);
 }
 
 fn mount_prompts(
     server: &Arc<Server>,
     listed: &ToolList,
     approved: &HashSet<String>,
-    mounted: &mut Mounted,
+    mounted: &mut MountedOffers,
 ) {
     let prompts = server.shared.toolbox.prompts();
     let all = listed.offers.prompts.iter();
@@ -67,7 +68,7 @@ fn mount_resources(
     server: &Arc<Server>,
     listed: &ToolList,
     approved: &HashSet<String>,
-    mounted: &mut Mounted,
+    mounted: &mut MountedOffers,
 ) {
     let resources = server.shared.toolbox.resources();
     let is_free =
@@ -119,7 +120,7 @@ fn make_prompt(
         async move {
             let Some(server) = owner.upgrade() else { return gone() };
             let arguments = arguments.as_str();
-            server.offer(&OfferRequest::Prompt { name: &name, arguments }, &context).await
+            server.offer(ServerRequest::Prompt { name: &name, arguments }, &context).await
         }
     };
     let tool = Tool::try_raw(name, described(server, &own.texts.description), schema, call)
@@ -162,7 +163,7 @@ fn reading_tool(server: &Arc<Server>, uri: &str, name: &str, description: &str) 
         async move {
             let Some(server) = owner.upgrade() else { return gone() };
             let uri = context.resource_uri().unwrap_or(&own_uri).to_owned();
-            server.offer(&OfferRequest::Resource { uri: &uri }, &context).await
+            server.offer(ServerRequest::Resource { uri: &uri }, &context).await
         }
     };
     let tool = Tool::raw(name, described(server, description), json!({"type": "object"}), call);

@@ -4,8 +4,6 @@ mod call;
 mod links;
 mod retire;
 
-pub(super) use call::OfferRequest;
-
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
@@ -18,8 +16,7 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, ConnectionError};
 use super::list::ToolList;
-use super::mount::{self, Mounted};
-use super::mount_offers;
+use super::mounted::MountedOffers;
 use super::shared_state::SharedState;
 use super::status::{ServerState, ServerStatus};
 use super::text;
@@ -76,7 +73,7 @@ struct Now {
     error: Option<(String, Instant)>,
     wants_sign_in: bool,
     listed: Option<Arc<ToolList>>,
-    mounted: Mounted,
+    mounted: MountedOffers,
     notices: Vec<String>,
     /// The tools that returned a result which does not match their output schema.
     misfits: HashSet<Arc<str>>,
@@ -287,7 +284,7 @@ impl Server {
     }
 
     /// Replaces the mounted tools. The caller holds `mounting`.
-    fn exchange(&self, mounted: Mounted) {
+    fn exchange(&self, mounted: MountedOffers) {
         let before = std::mem::take(&mut self.now().mounted);
         self.put(&before, &mounted);
         if self.gone.is_cancelled() {
@@ -296,16 +293,10 @@ impl Server {
         self.now().mounted = mounted;
     }
 
-    fn put(&self, before: &Mounted, now: &Mounted) {
+    fn put(&self, before: &MountedOffers, now: &MountedOffers) {
         self.shared.put(&before.tools, &now.tools);
         self.shared.put_prompts(&before.prompts, &now.prompts);
         self.shared.put_resources(&before.resources, &now.resources);
-    }
-
-    fn mounted_of(self: &Arc<Self>, listed: &ToolList) -> Mounted {
-        let (mut mounted, approved) = mount::mount(self, listed);
-        mount_offers::mount(self, listed, &approved, &mut mounted);
-        mounted
     }
 
     /// Evaluates the last list again after an approval.
@@ -441,7 +432,7 @@ impl Server {
         {
             // A mount in progress is waited for; a later one finds everything closed.
             let _mounting = self.mounting.lock();
-            self.exchange(Mounted::default());
+            self.exchange(MountedOffers::default());
         }
         let connection = self.now().connection.take();
         if let Some(connection) = connection {
@@ -463,7 +454,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.forget_links();
         let now = std::mem::take(&mut *self.now());
-        self.put(&now.mounted, &Mounted::default());
+        self.put(&now.mounted, &MountedOffers::default());
     }
 }
 

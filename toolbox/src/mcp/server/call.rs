@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::answer::{Answer, Reply};
 use super::caller::MissingCapability;
 use super::exchange::Exchange;
-use super::gated::{GivenInputs, Subject, admit};
+use super::gated::{GatedSubject, GivenInputs, admit};
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestId};
 use super::result::{ResultFormat, failed, written};
 use super::rounds::CallEnd;
@@ -54,7 +54,7 @@ pub(super) fn call(
         Ok(Reply::Now(Answer::from(text)))
     };
     let inputs = GivenInputs { responses: input_responses, state: request_state };
-    let subject = Subject { name: &name, arguments, inputs };
+    let subject = GatedSubject { name: &name, arguments, inputs };
     let shared = Arc::clone(exchange.shared);
     let run = |context: ToolContext| {
         let call = ToolCall::new(request.id.to_string(), name.clone(), arguments);

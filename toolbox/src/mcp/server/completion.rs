@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
-use super::gated::{GivenInputs, Subject, admit};
+use super::gated::{GatedSubject, GivenInputs, admit};
 use super::prompts::{error_of, refused};
 use super::protocol::{self, ProtocolError, RequestFrame, RequestId};
 use super::rounds::CallEnd;
@@ -20,7 +20,7 @@ use crate::tool::Suggestions;
 
 #[derive(Deserialize)]
 struct CompleteParams {
-    r#ref: Reference,
+    r#ref: CompletionReference,
     argument: Argument,
     #[serde(default)]
     context: Given,
@@ -29,7 +29,7 @@ struct CompleteParams {
 /// The prompt or the template whose argument is completed.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Reference {
+enum CompletionReference {
     #[serde(rename = "ref/prompt")]
     Prompt { name: String },
     #[serde(rename = "ref/resource")]
@@ -67,7 +67,7 @@ pub(super) fn complete(
     let version = scope.version;
     // Nothing asks a client while it completes.
     let inputs = GivenInputs { responses: None, state: None };
-    let subject = Subject { name: "", arguments: "", inputs };
+    let subject = GatedSubject { name: "", arguments: "", inputs };
     let run = |context: ToolContext| async move {
         let suggestions = suggested(&toolbox, &context, params).await;
         let end = move |id: &RequestId| match suggestions {
@@ -94,11 +94,11 @@ async fn suggested(
     let unknown =
         |what: &str| ToolError::of_kind(FailureKind::NotFound, format!("there is no {what}"));
     match r#ref {
-        Reference::Prompt { name: prompt } => {
+        CompletionReference::Prompt { name: prompt } => {
             let prompts = toolbox.own_prompts().ok_or_else(|| unknown("such prompt"))?;
             prompts.complete(context, &prompt, &name, &value, given.arguments).await
         }
-        Reference::Resource { uri } => {
+        CompletionReference::Resource { uri } => {
             let resources = toolbox.own_resources().ok_or_else(|| unknown("such resource"))?;
             resources.complete(context, &uri, &name, &value, given.arguments).await
         }

@@ -34,7 +34,7 @@ pub(super) struct GivenInputs<'a> {
 }
 
 /// What a request is about, so that no other request goes on with its call.
-pub(super) struct Subject<'a> {
+pub(super) struct GatedSubject<'a> {
     pub(super) name: &'a str,
     pub(super) arguments: &'a str,
     pub(super) inputs: GivenInputs<'a>,
@@ -46,14 +46,14 @@ pub(super) fn admit<F>(
     exchange: Exchange<'_>,
     request: &RequestFrame<'_>,
     scope: RequestScope,
-    subject: Subject<'_>,
+    subject: GatedSubject<'_>,
     refuse: impl Fn(&str) -> Result<Reply, ProtocolError>,
     run: impl FnOnce(ToolContext) -> F,
 ) -> Result<Reply, ProtocolError>
 where
     F: Future<Output = CallEnd> + Send + 'static,
 {
-    let Subject { name, arguments, inputs } = subject;
+    let GatedSubject { name, arguments, inputs } = subject;
     let Exchange { shared, running, peer, outlet, requests, cancellation, .. } = exchange;
     if let Err(wait) = running.admit(peer.principal.as_ref()) {
         let wait = wait.as_micros().div_ceil(1000).max(1);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::answer::{Answer, Reply};
 use super::caller::MissingCapability;
 use super::exchange::Exchange;
-use super::gated::{GivenInputs, Subject, admit};
+use super::gated::{GatedSubject, GivenInputs, admit};
 use super::pages::{ListParams, PageRequest};
 use super::protocol::{
     self, ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, string,
@@ -72,7 +72,7 @@ pub(super) fn get(
     let arguments = arguments.map_or("{}", RawValue::get);
     check_texts(arguments)?;
     let inputs = GivenInputs { responses: input_responses, state: request_state };
-    let subject = Subject { name: &name, arguments, inputs };
+    let subject = GatedSubject { name: &name, arguments, inputs };
     let version = scope.version;
     let run = |context: ToolContext| {
         let (name, arguments) = (name.clone().into_owned(), arguments.to_owned());
@@ -132,19 +132,21 @@ struct GetAnswer<'a> {
     result_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    messages: Vec<Message<'a>>,
+    messages: Vec<WrittenMessage<'a>>,
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct WrittenMessage<'a> {
     role: Role,
     content: super::result::Block<'a>,
 }
 
 fn written(rendered: &RenderedPrompt, version: ProtocolVersion) -> GetAnswer<'_> {
     let messages = rendered.messages.iter();
-    let messages = messages
-        .map(|message| Message { role: message.role, content: part(&message.content, version) });
+    let messages = messages.map(|message| WrittenMessage {
+        role: message.role,
+        content: part(&message.content, version),
+    });
     GetAnswer {
         result_type: version.is_modern().then_some("complete"),
         description: rendered.description.as_deref(),

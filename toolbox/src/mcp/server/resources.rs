@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
-use super::gated::{GivenInputs, Subject, admit};
+use super::gated::{GatedSubject, GivenInputs, admit};
 use super::pages::{ListParams, PageRequest};
 use super::prompts::{error_of, refused};
 use super::protocol::{self, ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId};
@@ -88,7 +88,7 @@ pub(super) fn read(
     let resources = resources(exchange.shared, &request.method)?;
     let ReadParams { uri, input_responses, request_state } = request.params()?;
     let inputs = GivenInputs { responses: input_responses, state: request_state };
-    let subject = Subject { name: &uri, arguments: "", inputs };
+    let subject = GatedSubject { name: &uri, arguments: "", inputs };
     let (version, private) = (scope.version, exchange.shared.options.private_list);
     let run = |context: ToolContext| {
         let uri = uri.clone().into_owned();

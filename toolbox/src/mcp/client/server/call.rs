@@ -13,7 +13,7 @@ use crate::context::{Question, QuestionForm};
 use crate::mcp::client::answer::{self, ServerAnswer};
 use crate::mcp::client::connection::{Connection, ConnectionError};
 use crate::mcp::client::questions::{CallRounds, InputAnswers, InputRequired};
-use crate::mcp::client::requests::ServerRequest;
+use crate::mcp::client::server_request::ServerRequest;
 use crate::mcp::client::text;
 use crate::text::{QUOTED, cut, quote};
 
@@ -28,23 +28,6 @@ const NO_RESOURCE: i32 = -32002;
 
 /// The maximum length of a value that completes an argument, in bytes.
 const MAX_VALUE: usize = 4096;
-
-/// A request for a prompt or a resource.
-pub(in crate::mcp::client) enum OfferRequest<'a> {
-    /// The messages of a prompt, with its arguments as JSON.
-    Prompt { name: &'a str, arguments: &'a str },
-    /// The contents of a resource.
-    Resource { uri: &'a str },
-}
-
-impl OfferRequest<'_> {
-    fn as_sent(&self) -> ServerRequest<'_> {
-        match *self {
-            Self::Prompt { name, arguments } => ServerRequest::Prompt { name, arguments },
-            Self::Resource { uri } => ServerRequest::Resource { uri },
-        }
-    }
-}
 
 impl Server {
     /// Calls one tool.
@@ -91,7 +74,7 @@ impl Server {
     /// Gets a prompt, or reads a resource.
     pub(in crate::mcp::client) async fn offer(
         self: &Arc<Self>,
-        request: &OfferRequest<'_>,
+        request: ServerRequest<'_>,
         context: &ToolContext,
     ) -> ToolResult {
         let _call = self.calls.take();
@@ -103,7 +86,7 @@ impl Server {
             Ok(connection) => connection,
             Err(reason) => return infrastructure(reason),
         };
-        let answer = self.converse(&connection, request.as_sent(), context).await;
+        let answer = self.converse(&connection, request, context).await;
         match answer.map_err(|error| self.explained(error)) {
             Ok(result) => result,
             Err(ConnectionError::Unread(reason)) => {
@@ -113,8 +96,8 @@ impl Server {
             }
             Err(ConnectionError::Refused { code, message, .. }) => {
                 let kind = match (request, code) {
-                    (OfferRequest::Prompt { .. }, INVALID_PARAMS) => FailureKind::InvalidArguments,
-                    (OfferRequest::Resource { .. }, INVALID_PARAMS | NO_RESOURCE) => {
+                    (ServerRequest::Prompt { .. }, INVALID_PARAMS) => FailureKind::InvalidArguments,
+                    (ServerRequest::Resource { .. }, INVALID_PARAMS | NO_RESOURCE) => {
                         FailureKind::NotFound
                     }
                     _ => FailureKind::Reported,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Server;
-use crate::mcp::client::mount::Mounted;
+use crate::mcp::client::mounted::MountedOffers;
 
 /// The time in which a call that found the tool in the box still reaches the server.
 const LATE_CALLS: Duration = Duration::from_millis(100);
@@ -16,7 +16,7 @@ impl Server {
         {
             // A mount in progress is waited for; a later one finds the server gone.
             let _mounting = self.mounting.lock();
-            self.exchange(Mounted::default());
+            self.exchange(MountedOffers::default());
         }
         self.tried.send_replace(true);
         self.announce();
