@@ -254,7 +254,7 @@ fn a_call_is_answered_when_its_result_is_there() {
     let mut history = open(History::from("go"), reply).answer([ToolResult::background("at work")]);
     let body = sent::<OpenAiResponses>(&request(history.clone()));
     assert_eq!(body["tools"][0]["async"], true);
-    assert_eq!(body["input"].as_array().unwrap()[1..], [call.clone()]);
+    assert_eq!(body["input"].as_array().unwrap()[1..], std::slice::from_ref(&call)[..]);
     let read = OpenAiResponses::history(&body["input"].to_string()).unwrap();
     assert_eq!(read.repairs, []);
     assert!(read.history.steps().next().unwrap().results()[0].is_pending());

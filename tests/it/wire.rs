@@ -435,8 +435,8 @@ fn anthropic(messages: &[Value]) -> Result<usize, String> {
             return Err(format!("message {at} holds more than results for a program"));
         }
         let callers = of_kind(blocks, "tool_use").into_iter().map(|call| &call["caller"]);
-        let programs =
-            Vec::from_iter(callers.map(|caller| &caller["tool_id"]).filter(|id| !id.is_null()));
+        let ids = callers.map(|caller| &caller["tool_id"]).filter(|id| !id.is_null());
+        let programs: Vec<_> = ids.collect();
         is_program = !programs.is_empty();
         if let Some(id) = programs.iter().find(|id| !known.contains(id)) {
             return Err(format!("message {at} has a caller that is not there: {id}"));

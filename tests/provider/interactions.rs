@@ -35,12 +35,11 @@ impl Interaction {
             "interaction": {"id": self.id, "status": "in_progress"}});
         let steps = self.steps.iter().enumerate().flat_map(|(at, step)| events_of(at, step));
         let end = json!({"event_type": "interaction.completed", "interaction": interaction});
-        let text: String = [created]
-            .into_iter()
-            .chain(steps)
-            .chain([end])
-            .map(|event| format!("event: {}\ndata: {event}\n\n", event["event_type"]))
-            .collect();
+        let all: Vec<Value> = [created].into_iter().chain(steps).chain([end]).collect();
+        let lines = all.iter().flat_map(|event| {
+            [format!("event: {}\n", event["event_type"]), format!("data: {event}\n\n")]
+        });
+        let text: String = lines.collect();
         events(&format!("{text}event: done\ndata: [DONE]\n\n"))
     }
 }
@@ -70,15 +69,15 @@ fn events_of(index: usize, step: &Value) -> Vec<Value> {
     let deltas = deltas
         .into_iter()
         .map(|delta| json!({"event_type": "step.delta", "index": index, "delta": delta}));
-    let stop = json!({"event_type": "step.stop", "index": index});
-    [start].into_iter().chain(deltas).chain([stop]).collect()
+    let end = json!({"event_type": "step.stop", "index": index});
+    [start].into_iter().chain(deltas).chain([end]).collect()
 }
 
 fn thought(signature: &str) -> Value {
     json!({"type": "thought", "signature": signature})
 }
 
-fn call(id: &str, name: &str, arguments: Value) -> Value {
+fn call(id: &str, name: &str, arguments: &Value) -> Value {
     json!({"type": "function_call", "id": id, "name": name, "arguments": arguments})
 }
 
@@ -101,12 +100,12 @@ fn chain() -> Vec<Interaction> {
         of(
             "v1_a",
             "requires_action",
-            vec![thought("QQ=="), call("c1", "add", json!({"a": 2, "b": 3}))],
+            vec![thought("QQ=="), call("c1", "add", &json!({"a": 2, "b": 3}))],
         ),
         of(
             "v1_b",
             "requires_action",
-            vec![thought("Qg=="), call("c2", "mul", json!({"a": 5, "b": 4}))],
+            vec![thought("Qg=="), call("c2", "mul", &json!({"a": 5, "b": 4}))],
         ),
         of("v1_c", "completed", vec![says("It is 20.")]),
     ]
@@ -141,9 +140,9 @@ async fn run(
 async fn a_transcript_is_sent_whole_unless_the_service_keeps_it() {
     let question = user("(2 + 3) * 4?");
     let first =
-        [thought("QQ=="), call("c1", "add", json!({"a": 2, "b": 3})), result("c1", "add", "5")];
+        [thought("QQ=="), call("c1", "add", &json!({"a": 2, "b": 3})), result("c1", "add", "5")];
     let second =
-        [thought("Qg=="), call("c2", "mul", json!({"a": 5, "b": 4})), result("c2", "mul", "20")];
+        [thought("Qg=="), call("c2", "mul", &json!({"a": 5, "b": 4})), result("c2", "mul", "20")];
     for streamed in [false, true] {
         let (answer, heard, bodies) = run(&chain(), |model| model, streamed).await;
         assert_eq!(answer, "It is 20.");
@@ -184,10 +183,10 @@ async fn a_transcript_is_sent_whole_unless_the_service_keeps_it() {
 async fn a_reply_beyond_the_limit_of_a_request_is_one_reply() {
     let of = |id, status, token, steps| Interaction { id, status, token, steps };
     let paused = "requires_continuation";
-    let sum = call("c1", "add", json!({"a": 2, "b": 3}));
+    let sum = call("c1", "add", &json!({"a": 2, "b": 3}));
     let interactions = [
         of("v1_a", paused, Some("t1"), vec![thought("QQ=="), says("First "), sum]),
-        of("v1_b", "requires_action", None, vec![call("c2", "mul", json!({"a": 5, "b": 4}))]),
+        of("v1_b", "requires_action", None, vec![call("c2", "mul", &json!({"a": 5, "b": 4}))]),
         of("v1_c", paused, Some("t2"), vec![says("It is ")]),
         of("v1_d", paused, Some("t3"), vec![says("twe")]),
         of("v1_e", "completed", None, vec![says("nty.")]),
@@ -220,7 +219,7 @@ async fn a_reply_beyond_the_limit_of_a_request_is_one_reply() {
 
 #[tokio::test]
 async fn the_pieces_of_a_reply_are_counted_on_and_an_end_is_made() {
-    let call = |id| vec![thought("QQ=="), call(id, "add", json!({"a": 1, "b": 2}))];
+    let call = |id| vec![thought("QQ=="), call(id, "add", &json!({"a": 1, "b": 2}))];
     let of = |status, token, steps| Interaction { id: "v1_a", status, token, steps };
     let interactions = [
         of("requires_continuation", Some("t1"), call("c1")),
