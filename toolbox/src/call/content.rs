@@ -114,6 +114,7 @@ impl ResourceContents {
     }
 
     /// Returns bytes without a URI, which is that of the resource then.
+    #[allow(clippy::needless_pass_by_value, reason = "a `Vec` is as welcome as a slice")]
     pub fn of_bytes<M>(bytes: impl RawBytes<M>) -> Self {
         Self { blob: Some(base64::encode(bytes.raw_bytes())), ..Self::default() }
     }

@@ -126,8 +126,8 @@ fn make_prompt(
     let tool = Tool::try_raw(name, described(server, &own.texts.description), schema, call)
         .map_err(|error| error.to_string())?;
     let prompt = Prompt::with_arguments(presented(server, tool, &own.texts), own.arguments.clone());
-    let completed = own.arguments.iter().filter(|_| completes);
-    Ok(completed.fold(prompt, |prompt, argument| {
+    let typed = own.arguments.iter().filter(|_| completes);
+    Ok(typed.fold(prompt, |prompt, argument| {
         let reference = json!({"type": "ref/prompt", "name": own_name});
         prompt.with_completer(&argument.name, completer(server, reference))
     }))

@@ -30,7 +30,7 @@ const MAX_SUBSCRIBED: usize = 1024;
 impl Connection {
     /// Keeps subscriptions open for as long as it is polled.
     pub(super) async fn follow_changes(&self, resources: &Resources, server: &str) {
-        let Some(info) = self.info() else { return std::future::pending().await };
+        let Some(info) = self.info() else { return };
         let announced = &info.capabilities;
         let updates = announced.resources.as_ref().is_some_and(|own| own.subscribe == Some(true));
         let mut wanted = OwnUris { wanted: resources.wanted(), resources, server };
@@ -39,7 +39,7 @@ impl Connection {
         } else if updates {
             self.subscribe_to_each(&mut wanted).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Passes on the changes of resources that the server announces, for as long as it is polled.
@@ -51,7 +51,9 @@ impl Connection {
                 // Which ones is unknown.
                 Err(RecvError::Lagged(_)) => {
                     let wanted: Vec<_> = resources.wanted().borrow().keys().cloned().collect();
-                    wanted.into_iter().for_each(|uri| resources.changed(uri));
+                    for uri in wanted {
+                        resources.changed(uri);
+                    }
                 }
                 Err(RecvError::Closed) => return std::future::pending().await,
             }

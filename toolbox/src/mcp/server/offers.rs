@@ -41,7 +41,7 @@ impl<T: Serialize> OfferListing<T> {
     }
 
     fn written(&self, version: ProtocolVersion) -> Vec<String> {
-        let definitions = self.all.iter().map(|one| serde_json::to_value(one));
+        let definitions = self.all.iter().map(serde_json::to_value);
         definitions.flatten().map(|definition| in_version(definition, version)).collect()
     }
 }
