@@ -27,7 +27,8 @@ async fn a_question_gets_an_answer_or_says_why_not() {
     };
     let never = || -> Option<Box<dyn Asker>> { Some(Box::new(|_| std::future::pending())) };
     let asked = json!({"question": "Which?", "options": ["red", "blue"]});
-    let cases: Vec<(Option<Box<dyn Asker>>, Value, &str)> = vec![
+    type Case = (Option<Box<dyn Asker>>, Value, &'static str);
+    let cases: Vec<Case> = vec![
         (echo(), asked.clone(), r#"the user answers: Which? ["red", "blue"] Some("42")"#),
         (echo(), json!({"question": "Why?"}), r#"the user answers: Why? [] Some("42")"#),
         (fixed(Answer::from(" ")), asked.clone(), "the user gave an empty answer"),
@@ -49,7 +50,7 @@ async fn a_question_gets_an_answer_or_says_why_not() {
         // The time that a person takes does not count.
         let builder = ToolBox::builder().timeout(Duration::from_secs(5));
         let builder = match asker {
-            Some(asker) => builder.asker(move |question| asker.ask(question)),
+            Some(own) => builder.asker(move |question| own.ask(question)),
             None => builder,
         };
         let ask = AskUser::new().timeout(Duration::from_secs(60));

@@ -424,7 +424,8 @@ fn rules_are_replaced_as_a_whole() {
         let listed = toolbox.definitions().len();
         assert_eq!(listed, wanted.iter().filter(|may| **may).count());
     };
-    let cases: [(&[&str], Option<&[&str]>, [bool; 2]); 6] = [
+    type Case<'a> = (&'a [&'a str], Option<&'a [&'a str]>, [bool; 2]);
+    let cases: [Case<'_>; 6] = [
         (&["fs_*"], None, [false, true]),
         (&["net_*"], None, [true, false]),
         (&["net_*"], Some(&["*_read"]), [true, false]),

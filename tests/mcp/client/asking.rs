@@ -44,11 +44,13 @@ async fn call(
     tokio::time::timeout(Duration::from_secs(30), called).await.expect("the call ends")
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "a schema is written where it is passed")]
 fn form(properties: Value) -> Value {
     json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": properties, "required": ["a"]}})
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "one short case for each question")]
 async fn the_user_answers_a_server() {
     let text = json!({"a": {"type": "string", "maxLength": 3, "title": "A"}, "b": {"type": "integer", "default": 7}});
     let accepted = |content: Value| json!({"action": "accept", "content": content}).to_string();
@@ -168,11 +170,10 @@ async fn texts_of_a_question_are_cleaned_and_cut() {
             {"a": {"type": "string", "title": "\u{1b}[2Jtitle"}}}});
         call(&toolbox, &context, "ask", json!({"method": "elicitation/create", "params": params}))
             .await;
-        let asked = asked.lock().unwrap();
-        assert!(asked[0].message.starts_with("red x") && asked[0].message.len() <= 4096, "{era}");
-        let (_, field) = asked[0].only_field().unwrap();
+        let asked = asked.lock().unwrap().remove(0);
+        assert!(asked.message.starts_with("red x") && asked.message.len() <= 4096, "{era}");
+        let (_, field) = asked.only_field().unwrap();
         assert_eq!(field["title"], "title");
-        drop(asked);
         servers.close().await;
     }
 }

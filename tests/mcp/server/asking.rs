@@ -145,6 +145,7 @@ fn capabilities() -> Value {
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "one short case for each question")]
 async fn a_tool_asks_the_user_of_its_client() {
     let accept = |content: Value| json!({"action": "accept", "content": content});
     let cases = [
