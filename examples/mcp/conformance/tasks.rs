@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolbox::call::ToolCall;
 use toolbox::context::AskError;
-use toolbox::mcp::{Caller, MissingCapability};
+use toolbox::mcp::Caller;
 use toolbox::{State, Tool, ToolBox, ToolContext, ToolError, ToolResult, tool, tools};
 
 pub(crate) fn task_tools() -> Vec<Tool> {
@@ -33,7 +33,8 @@ async fn slow_compute(seconds: u64, label: Option<String>) -> String {
 /// Fails after a while, for clients that follow tasks alone.
 #[tool(read_only, background)]
 async fn failing_job(caller: Caller) -> Result<String, ToolError> {
-    caller.require("extensions.io.modelcontextprotocol/tasks")?;
+    let tasks = "extensions.io.modelcontextprotocol/tasks";
+    caller.require(tasks).map_err(ToolError::infrastructure)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     Err(ToolError::reported("this job always fails"))
 }
@@ -57,25 +58,36 @@ async fn confirm_delete(filename: String, context: &ToolContext) -> Result<Strin
     Ok(if confirm { format!("deleted {filename}") } else { format!("kept {filename}") })
 }
 
+/// An answer as the suite gives it to any question.
 #[derive(Deserialize, JsonSchema)]
-struct Name {
+struct Signed {
     name: String,
+    confirm: Option<bool>,
 }
 
 /// Asks two things at once.
 #[tool(read_only, background)]
 async fn multi_input(context: &ToolContext) -> Result<String, AskError> {
     let (first, second) = tokio::join!(
-        context.ask::<Name>("The first name?").key("first").into_future(),
-        context.ask::<Name>("The second name?").key("second").into_future(),
+        context.ask::<Signed>("The first name?").key("first").into_future(),
+        context.ask::<Signed>("The second name?").key("second").into_future(),
     );
-    Ok(format!("{} and {}", first?.name, second?.name))
+    let worded = |answer: Signed| match answer.confirm {
+        Some(false) => format!("perhaps {}", answer.name),
+        _ => answer.name,
+    };
+    Ok(format!("{} and {}", worded(first?), worded(second?)))
 }
 
 /// Greets in the background.
 #[tool(read_only, background)]
 fn greet_later(name: String) -> String {
     format!("Hello, {name}!")
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Name {
+    name: String,
 }
 
 /// Asks for a name, and goes on in the background.
