@@ -96,11 +96,11 @@ async fn run(
 }
 
 /// The form of the result of a call.
-struct CallForm {
-    shared: Arc<ServiceShared>,
-    version: ProtocolVersion,
+pub(super) struct CallForm {
+    pub(super) shared: Arc<ServiceShared>,
+    pub(super) version: ProtocolVersion,
     /// The name of the tool.
-    name: String,
+    pub(super) name: String,
 }
 
 impl CallForm {
@@ -113,7 +113,7 @@ impl CallForm {
     }
 
     /// Returns the end of a task. A failure of the tool is a result, a panic is not.
-    fn end_of(&self, result: &ToolResult) -> TaskEnd {
+    pub(super) fn end_of(&self, result: &ToolResult) -> TaskEnd {
         match result.failure_kind() {
             Some(FailureKind::Cancelled) => TaskEnd::Cancelled,
             Some(FailureKind::Panicked) => {

@@ -115,6 +115,26 @@ impl Task {
         &self.id
     }
 
+    /// Returns a task by the record of its call.
+    pub(super) fn kept(
+        id: &str,
+        principal: Option<Principal>,
+        (created, ttl): (SystemTime, Duration),
+        end: Option<(SystemTime, TaskEnd)>,
+    ) -> Self {
+        let (updated, end) = end.unzip();
+        let state = Inner { updated, message: None, end };
+        Self {
+            id: id.into(),
+            principal,
+            ttl,
+            created,
+            state: Arc::new(TaskState(Mutex::new(state))),
+            rounds: Arc::default(),
+            cancellation: CancellationToken::new(),
+        }
+    }
+
     /// Returns the answer to the call that became this task.
     pub(in crate::mcp::server) fn created(&self, id: &RequestId) -> Answer {
         self.view(Some("task"), |view| {
