@@ -247,7 +247,7 @@ async fn questions_of_a_task_are_in_it() {
         task["inputRequests"].as_object().unwrap().keys().cloned().collect()
     };
     let update = async |peer: &mut Peer, key: &str, value: u8| {
-        let answer = json!({"action": "accept", "content": {"value": value}});
+        let answer = json!({"action": "accept", "content": {"answer": value}});
         let params =
             json!({"taskId": id, "inputResponses": {key: answer, "nobody": {"action": "accept"}}});
         let answer = peer.request("tasks/update", params).await;
@@ -261,7 +261,7 @@ async fn questions_of_a_task_are_in_it() {
         (&json!("elicitation/create"), &json!("First?"))
     );
     let field = question["params"]["requestedSchema"]["properties"].as_object().unwrap();
-    assert_eq!(field.keys().collect::<Vec<_>>(), ["value"]);
+    assert_eq!(field.keys().collect::<Vec<_>>(), ["answer"]);
     update(&mut peer, "number", 1).await;
     assert_eq!(keys(&state(&mut peer, &id, "input_required").await), ["other"]);
     // An answer counts once.
@@ -438,7 +438,7 @@ async fn a_call_asks_before_it_becomes_a_task() {
     let mut peer = connect(&ToolBox::from([tool])).await;
     let asked = peer.call("ask_first", json!({})).await["result"].clone();
     assert_eq!(asked["resultType"], "input_required");
-    let answers = json!({"name": {"action": "accept", "content": {"value": "Ann"}}});
+    let answers = json!({"name": {"action": "accept", "content": {"answer": "Ann"}}});
     let again = json!({"name": "ask_first", "arguments": {}, "inputResponses": answers, "requestState": asked["requestState"]});
     // The answer would be a task, which this request does not allow.
     peer.capabilities(json!({"elicitation": {}}));
@@ -453,20 +453,44 @@ async fn a_call_asks_before_it_becomes_a_task() {
 #[tokio::test]
 async fn a_durable_task_is_found_after_a_restart() {
     let journal = Journal::in_memory().unwrap();
-    let connect = async |ttl: u64| {
+    let start = async |ttl: u64| {
         let toolbox = ToolBox::builder().tools(tools![count]).journal(&journal).build().unwrap();
-        let service = Service::new(toolbox).task_ttl(Duration::from_secs(ttl));
-        Peer::connect_with(service, Era::Modern, capable()).await
+        let service = Service::new(toolbox)
+            .task_ttl(Duration::from_secs(ttl))
+            .bearer_token_of(Principal::new("ann"), "a")
+            .bearer_token_of(Principal::new("bob"), "b");
+        Served::start(service).await
     };
-    let mut peer = connect(60).await;
-    let id = begin(&mut peer, "count", json!({"to": 3})).await;
-    let task = state(&mut peer, &id, "completed").await;
+    let served = start(60).await;
+    let params = json!({"name": "count", "arguments": {"to": 3}});
+    let call = request("tools/call", params, "a").header("mcp-name", "count");
+    let created = served.send(&call).await.message()["result"].clone();
+    assert_eq!(created["resultType"], "task", "{created}");
+    let id = json!({"taskId": created["taskId"]});
+    let get = |token| request("tasks/get", id.clone(), token);
+    let mut task = Value::Null;
+    while task["status"] != "completed" {
+        task = served.send(&get("a")).await.message()["result"].clone();
+        tokio::task::yield_now().await;
+    }
     assert_eq!(task["result"]["content"][0]["text"], "counted to 3");
-    peer.end().await;
-    let mut peer = connect(60).await;
-    let found = state(&mut peer, &id, "completed").await;
+    served.stop().await;
+    let served = start(60).await;
+    let found = served.send(&get("a")).await.message()["result"].clone();
     assert_eq!(found["result"], task["result"]);
-    let answer = ask(&mut peer, "tasks/cancel", &id).await;
+    assert_eq!(found["taskId"], task["taskId"]);
+    assert_eq!((&found["resultType"], &found["status"]), (&json!("complete"), &json!("completed")));
+    let foreign = served.send(&get("b")).await.message()["error"].clone();
+    let unknown = served.send(&request("tasks/get", json!({"taskId": "job_1"}), "a")).await;
+    assert_eq!((&foreign, &foreign["code"]), (&unknown.message()["error"], &json!(-32602)));
+    let answer = served.send(&request("tasks/cancel", id.clone(), "a")).await.message();
     assert_eq!(answer["result"], json!({"resultType": "complete"}));
-    assert_eq!(ask(&mut peer, "tasks/get", "job_1").await["error"]["code"], -32602);
+    assert_eq!(served.send(&get("a")).await.message()["result"]["status"], "completed");
+    served.stop().await;
+    // What the journal keeps longer is no task any more.
+    let served = start(1).await;
+    while served.send(&get("a")).await.message().get("error").is_none() {
+        tokio::task::yield_now().await;
+    }
+    served.stop().await;
 }
