@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use toolbox::context::{AskError, Principal};
 use toolbox::durable::Journal;
 use toolbox::mcp::{Caller, LogLevel, Service};
+use toolbox::search::Gateway;
 use toolbox::{State, Tool, ToolBox, ToolContext, tool, tools};
 
 use super::peer::{Era, Peer, modern, text_of};
@@ -219,7 +220,11 @@ async fn the_extension_is_declared_to_new_clients_alone() {
 #[tokio::test]
 async fn each_end_has_its_state() {
     let (toolbox, _) = closed();
+    toolbox.register(Gateway::over(&toolbox));
     let mut peer = connect(&toolbox).await;
+    let through = json!({"tool_name": "fail", "arguments": {}});
+    let id = begin(&mut peer, "toolbox_execute", through).await;
+    assert_eq!(state(&mut peer, &id, "completed").await["result"]["isError"], true);
     let id = begin(&mut peer, "fail", json!({})).await;
     let task = state(&mut peer, &id, "completed").await;
     assert_eq!(task["result"]["isError"], true);
