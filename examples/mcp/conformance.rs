@@ -8,6 +8,8 @@
 mod asking;
 #[path = "conformance/offered.rs"]
 mod offered;
+#[path = "conformance/tasks.rs"]
+mod tasks;
 
 use std::time::Duration;
 
@@ -175,6 +177,7 @@ async fn main() -> Result<(), ServeError> {
     ]);
     toolbox.register(json_schema_2020_12_tool());
     toolbox.register(asking::asking_tools());
+    toolbox.register(tasks::task_tools());
     toolbox.prompts().register(offered::all_prompts());
     toolbox.resources().register(offered::all_resources());
     let own = toolbox.clone();

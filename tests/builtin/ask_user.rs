@@ -10,6 +10,9 @@ use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use crate::support::call;
 
+/// An asker, the arguments of the call, and the text of its result.
+type Case = (Option<Box<dyn Asker>>, Value, &'static str);
+
 #[tokio::test(start_paused = true)]
 async fn a_question_gets_an_answer_or_says_why_not() {
     // Answers with what it was asked.
@@ -27,7 +30,6 @@ async fn a_question_gets_an_answer_or_says_why_not() {
     };
     let never = || -> Option<Box<dyn Asker>> { Some(Box::new(|_| std::future::pending())) };
     let asked = json!({"question": "Which?", "options": ["red", "blue"]});
-    type Case = (Option<Box<dyn Asker>>, Value, &'static str);
     let cases: Vec<Case> = vec![
         (echo(), asked.clone(), r#"the user answers: Which? ["red", "blue"] Some("42")"#),
         (echo(), json!({"question": "Why?"}), r#"the user answers: Why? [] Some("42")"#),

@@ -18,6 +18,7 @@ mod sessions;
 mod shares;
 mod stream;
 mod strict;
+mod tasks;
 mod tokens;
 mod tools;
 mod web;

@@ -22,18 +22,35 @@ pub struct Completion {
 
 /// The channel on which the completions of background tools arrive.
 #[derive(Clone)]
-struct Completions(UnboundedSender<Completion>);
+struct Completions {
+    sender: UnboundedSender<Completion>,
+    /// `true` if durable tools are background tools as well.
+    of_durable: bool,
+}
 
 impl ToolContext {
     /// Sends the completions of background tools to `completions`. Without it, callers wait for a
     /// background tool like any other.
     #[must_use]
     pub fn with_completions(self, completions: UnboundedSender<Completion>) -> Self {
-        self.with_extension(Completions(completions))
+        self.with_extension(Completions { sender: completions, of_durable: false })
+    }
+
+    /// Sends the completions of background and of durable tools to `completions`.
+    pub(crate) fn with_completions_of_durable(
+        self,
+        completions: UnboundedSender<Completion>,
+    ) -> Self {
+        self.with_extension(Completions { sender: completions, of_durable: true })
     }
 
     pub(crate) fn completions(&self) -> Option<&UnboundedSender<Completion>> {
-        self.extension().map(|Completions(sender)| sender)
+        self.extension().map(|Completions { sender, .. }| sender)
+    }
+
+    /// Returns `true` if durable tools complete like background tools.
+    pub(crate) fn completes_durable(&self) -> bool {
+        self.extension::<Completions>().is_some_and(|own| own.of_durable)
     }
 
     /// Returns the context without its channel of completions, which a stored completion must not

@@ -161,17 +161,20 @@ impl ToolContext {
 
     /// Reports the progress of the call; ignored if the caller set no sink.
     pub fn report_progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
-        let Some(sink) = self.values.as_ref().and_then(|values| values.progress.as_ref()) else {
-            return;
-        };
+        let Some(sink) = self.progress_sink() else { return };
         let message = Some(message.into()).filter(|message| !message.is_empty());
         let (call_id, tool) = (self.call_id.clone(), self.tool_name().to_owned());
         sink(Progress { call_id, tool, done, total, message });
     }
 
+    /// Returns the sink of reports of progress.
+    pub(crate) fn progress_sink(&self) -> Option<&ProgressSink> {
+        self.values.as_ref()?.progress.as_ref()
+    }
+
     /// Returns `true` if reports of progress are passed on.
     pub(crate) fn has_progress_sink(&self) -> bool {
-        self.values.as_ref().is_some_and(|values| values.progress.is_some())
+        self.progress_sink().is_some()
     }
 
     /// Returns the number of agents that run above this call: zero for a call that no agent made.

@@ -1,9 +1,11 @@
 //! The record of calls that must not be lost.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::cancellation::CancellationToken;
 use super::context::ToolContext;
+use super::principal::Principal;
 use crate::call::{Arguments, JobId, ToolResult};
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
@@ -22,6 +24,25 @@ pub(crate) trait CallRecorder: Send + Sync {
     /// Records that a call is about to run. An error is the result of a call that does not run
     /// here: it was refused, or is left to others.
     fn begin(&self, call: CallToRecord) -> BoxFuture<'_, Result<Box<dyn OpenRecord>, ToolResult>>;
+
+    /// Returns a recorded call, as long as it is kept.
+    fn find(&self, _id: JobId) -> BoxFuture<'_, Option<KeptCall>> {
+        Box::pin(async { None })
+    }
+
+    /// Cancels a recorded call, wherever it runs.
+    fn cancel(&self, _id: JobId) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// A recorded call, as its recorder keeps it.
+pub(crate) struct KeptCall {
+    pub(crate) tool: String,
+    pub(crate) principal: Option<Principal>,
+    pub(crate) accepted: SystemTime,
+    /// The time and the result of its end.
+    pub(crate) end: Option<(SystemTime, ToolResult)>,
 }
 
 /// A call that is to be recorded: its arguments are valid, and it is approved if it had to be.

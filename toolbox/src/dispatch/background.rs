@@ -14,7 +14,9 @@ use crate::context::{Completion, ToolContext};
 impl OwnedCall {
     /// Returns `true` if the caller gets a result at once, and a completion later.
     pub(super) fn is_background(&self) -> bool {
-        self.tool.inner().running.background && self.context.completions().is_some()
+        let running = &self.tool.inner().running;
+        let ends_later = running.background || running.durable && self.context.completes_durable();
+        ends_later && self.context.completions().is_some()
     }
 
     /// Starts the call as a job, which ends the record of it, and returns a result that says so.

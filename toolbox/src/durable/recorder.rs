@@ -9,8 +9,8 @@ use super::results;
 use crate::ToolBoxBuilder;
 use crate::call::{FailureKind, JobId, ToolCall, ToolResult};
 use crate::collection::ToolBox;
-use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
-use crate::context::{CancellationToken, ToolContext};
+use crate::context::recorder::{CallRecorder, CallToRecord, KeptCall, OpenRecord};
+use crate::context::{CancellationToken, CarriedContext, Principal, ToolContext};
 use crate::dispatch::Pass;
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
@@ -59,6 +59,10 @@ impl BoxRecorder {
     pub(super) fn new(journal: &Journal) -> Self {
         Self(Arc::clone(&journal.inner))
     }
+
+    fn journal(&self) -> Journal {
+        Journal { inner: Arc::clone(&self.0) }
+    }
 }
 
 impl CallRecorder for BoxRecorder {
@@ -87,6 +91,37 @@ impl CallRecorder for BoxRecorder {
             Ok(Box::new(record) as _)
         })
     }
+
+    fn find(&self, id: JobId) -> BoxFuture<'_, Option<KeptCall>> {
+        Box::pin(async move {
+            match self.journal().get(&id).await {
+                Ok(call) => call.and_then(kept),
+                Err(error) => {
+                    tracing::warn!(%error, %id, "a call cannot be read from the journal");
+                    None
+                }
+            }
+        })
+    }
+
+    fn cancel(&self, id: JobId) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.journal().cancel(&id).await {
+                tracing::warn!(%error, %id, "a call cannot be cancelled in the journal");
+            }
+        })
+    }
+}
+
+/// Returns a call without the parts that a worker needs.
+fn kept(call: RecordedCall) -> Option<KeptCall> {
+    let carried: CarriedContext = serde_json::from_str(&call.context).ok()?;
+    Some(KeptCall {
+        tool: call.tool,
+        principal: carried.principal.map(Principal::new),
+        accepted: call.accepted,
+        end: call.ended.zip(call.result),
+    })
 }
 
 /// Accepts calls, which run elsewhere.

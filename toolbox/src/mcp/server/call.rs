@@ -11,11 +11,12 @@ use super::answer::{Answer, Reply};
 use super::caller::MissingCapability;
 use super::exchange::Exchange;
 use super::gated::{GatedSubject, GivenInputs, admit};
-use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestId};
-use super::result::{ResultFormat, failed, written};
+use super::protocol::{self, ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId};
+use super::result::{CallAnswer, ResultFormat, failed, written};
 use super::rounds::CallEnd;
 use super::session::RequestScope;
 use super::shared::ServiceShared;
+use super::tasks::{PendingTask, TaskEnd, TaskSlot};
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::context::ToolContext;
 use crate::dispatch::Pass;
@@ -56,9 +57,12 @@ pub(super) fn call(
     let inputs = GivenInputs { responses: input_responses, state: request_state };
     let subject = GatedSubject { name: &name, arguments, inputs };
     let shared = Arc::clone(exchange.shared);
+    // Without a slot, the call is answered by its result.
+    let principal = &exchange.peer.principal;
+    let slot = scope.takes_tasks().then(|| shared.tasks.reserve(principal)).flatten();
     let run = |context: ToolContext| {
         let call = ToolCall::new(request.id.to_string(), name.clone(), arguments);
-        run(shared, version, context, call)
+        run(shared, version, context, call, slot)
     };
     admit(exchange, request, scope, subject, refuse, run)
 }
@@ -68,38 +72,78 @@ pub(super) fn call(
 async fn run(
     shared: Arc<ServiceShared>,
     version: ProtocolVersion,
-    context: ToolContext,
+    mut context: ToolContext,
     call: ToolCall,
+    slot: Option<TaskSlot>,
 ) -> CallEnd {
-    let name = call.name.clone();
-    let pass = Pass { hidden: shared.options.list_deferred, ..Pass::default() };
-    let result = shared.toolbox.dispatch(Some(&context), call, pass).await;
-    Box::new(move |id| ended(&shared, version, &name, &result, id))
+    let form = CallForm { shared, version, name: call.name.clone() };
+    let mut pending = None;
+    if let Some(slot) = slot {
+        let (of_task, task) = PendingTask::attach(context, slot, form.shared.options.task_ttl);
+        (context, pending) = (of_task, Some(task));
+    }
+    let pass = Pass { hidden: form.shared.options.list_deferred, ..Pass::default() };
+    let result = form.shared.toolbox.dispatch(Some(&context), call, pass).await;
+    drop(context);
+    let task = pending.and_then(|task| task.started(&result));
+    match task {
+        Some(task) => {
+            let task = task.follow(move |result| form.end_of(result));
+            Box::new(move |id| task.created(id))
+        }
+        None => Box::new(move |id| form.answer(&result, id)),
+    }
 }
 
-/// Returns the answer to a call that has ended.
-fn ended(
-    shared: &ServiceShared,
-    version: ProtocolVersion,
-    name: &str,
-    result: &ToolResult,
-    id: &RequestId,
-) -> Answer {
-    if result.failure_kind() == Some(FailureKind::NotFound) && shared.listing().get(name).is_none()
-    {
-        let error = ProtocolError::invalid_params(result.text());
-        return Answer::error(id, &error);
+/// The form of the result of a call.
+pub(super) struct CallForm {
+    pub(super) shared: Arc<ServiceShared>,
+    pub(super) version: ProtocolVersion,
+    /// The name of the tool.
+    pub(super) name: String,
+}
+
+impl CallForm {
+    /// Returns the answer to a call that has ended.
+    fn answer(&self, result: &ToolResult, id: &RequestId) -> Answer {
+        match self.error(result) {
+            Some(error) => Answer::error(id, &error),
+            None => self.written(result, |answer| Answer::from(protocol::response(id, &answer))),
+        }
     }
-    if version.is_modern()
-        && let Some(error) = MissingCapability::in_source(result.source())
-    {
-        return Answer::error(id, &error);
+
+    /// Returns the end of a task. A failure of the tool is a result, a panic is not.
+    pub(super) fn end_of(&self, result: &ToolResult) -> TaskEnd {
+        match result.failure_kind() {
+            Some(FailureKind::Cancelled) => TaskEnd::Cancelled,
+            Some(FailureKind::Panicked) => {
+                TaskEnd::Failed(ProtocolError::new(ErrorCode::InternalError, result.text()))
+            }
+            _ => match self.error(result) {
+                Some(error) => TaskEnd::Failed(error),
+                None => self.written(result, |answer| TaskEnd::completed(&answer)),
+            },
+        }
     }
-    let limit = shared.toolbox.shared.settings.result_bytes;
-    // Looked up after the call: the output schema is withdrawn meanwhile if the result of a mounted
-    // server does not match it.
-    let tool = shared.toolbox.get(name);
-    let output_schema = tool.as_ref().and_then(|tool| tool.definition().output_schema.as_deref());
-    let format = ResultFormat { version, output_schema, limit };
-    Answer::from(protocol::response(id, &written(result, format)))
+
+    /// Returns the protocol error that stands for a result.
+    fn error(&self, result: &ToolResult) -> Option<ProtocolError> {
+        if result.failure_kind() == Some(FailureKind::NotFound)
+            && self.shared.listing().get(&self.name).is_none()
+        {
+            return Some(ProtocolError::invalid_params(result.text()));
+        }
+        self.version.is_modern().then(|| MissingCapability::in_source(result.source())).flatten()
+    }
+
+    fn written<T>(&self, result: &ToolResult, write: impl FnOnce(CallAnswer<'_>) -> T) -> T {
+        let toolbox = &self.shared.toolbox;
+        let limit = toolbox.shared.settings.result_bytes;
+        // Looked up after the call: the output schema is withdrawn meanwhile if the result of a
+        // mounted server does not match it.
+        let tool = toolbox.get(&self.name);
+        let output_schema =
+            tool.as_ref().and_then(|tool| tool.definition().output_schema.as_deref());
+        write(written(result, ResultFormat { version: self.version, output_schema, limit }))
+    }
 }

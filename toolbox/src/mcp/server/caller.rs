@@ -36,6 +36,17 @@ use crate::text::{QUOTED, quote};
 #[derive(Debug, Clone)]
 pub struct Caller(Arc<ClientChannel>);
 
+/// The capability of clients that follow calls by tasks.
+const TASKS_CAPABILITY: &str = "extensions.io.modelcontextprotocol/tasks";
+
+/// Returns the keys of a capability, from the outermost. The name of an extension is one key.
+fn path(capability: &str) -> Vec<&str> {
+    match capability.split_once('.') {
+        Some(("extensions", name)) => vec!["extensions", name],
+        _ => capability.split('.').collect(),
+    }
+}
+
 /// The claims of a client about itself.
 #[derive(Debug)]
 pub(super) struct ClientClaims {
@@ -88,8 +99,8 @@ impl ClientClaims {
     }
 
     fn supports(&self, capability: &str) -> bool {
-        let mut parts = capability.split('.');
-        parts
+        path(capability)
+            .into_iter()
             .try_fold(&self.capabilities, |within, part| within.get(part))
             .is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
     }
@@ -106,6 +117,11 @@ impl ClientClaims {
         self.protocol >= ProtocolVersion::V2025_11_25 && self.supports("elicitation.url")
     }
 
+    /// Returns `true` if the client follows calls that are answered by a task.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.supports(TASKS_CAPABILITY)
+    }
+
     /// Returns `true` if the client may answer some request.
     pub(super) fn answers_requests(&self) -> bool {
         ["elicitation", "sampling", "roots"].into_iter().any(|capability| self.supports(capability))
@@ -113,6 +129,11 @@ impl ClientClaims {
 }
 
 impl Caller {
+    /// Returns the channel to the client.
+    pub(super) fn channel(&self) -> &Arc<ClientChannel> {
+        &self.0
+    }
+
     pub(super) fn new(channel: Arc<ClientChannel>) -> Self {
         Self(channel)
     }
@@ -141,7 +162,8 @@ impl Caller {
         &self.0.claims.capabilities
     }
 
-    /// Returns whether the client declares a capability, such as `sampling` or `elicitation.url`.
+    /// Returns whether the client declares a capability, such as `sampling`, `elicitation.url` or
+    /// `extensions.io.modelcontextprotocol/tasks`.
     #[must_use]
     pub fn supports(&self, capability: &str) -> bool {
         self.0.claims.supports(capability)
@@ -261,17 +283,30 @@ impl MissingCapability {
     /// Returns the protocol error of a failure whose source is a missing capability.
     pub(super) fn in_source(source: Option<&SharedError>) -> Option<ProtocolError> {
         let source = source?;
-        let own = match source.downcast_ref::<CallerError>() {
-            Some(CallerError::Missing(missing)) => missing,
-            _ => source.downcast_ref::<Self>()?,
-        };
+        match source.downcast_ref::<CallerError>() {
+            Some(CallerError::Missing(missing)) => Some(missing.error()),
+            _ => source.downcast_ref::<Self>().map(Self::error),
+        }
+    }
+
+    /// Returns the protocol error of a request about tasks by a client that does not take them.
+    pub(super) fn of_tasks() -> ProtocolError {
+        let text = "the client does not declare the extension `io.modelcontextprotocol/tasks` in this request";
+        Self { capability: TASKS_CAPABILITY.to_owned() }.error_with(text)
+    }
+
+    fn error(&self) -> ProtocolError {
+        self.error_with(self.to_string())
+    }
+
+    fn error_with(&self, text: impl Into<String>) -> ProtocolError {
         let leaf = Value::Object(Map::new());
-        let required = own
-            .capability
-            .rsplit('.')
+        let required = path(&self.capability)
+            .into_iter()
+            .rev()
             .fold(leaf, |within, part| Value::Object(Map::from_iter([(part.to_owned(), within)])));
         let data = serde_json::json!({ "requiredCapabilities": required });
-        Some(ProtocolError::new(ErrorCode::MissingCapability, own.to_string()).with_data(data))
+        ProtocolError::new(ErrorCode::MissingCapability, text).with_data(data)
     }
 }
 

@@ -8,14 +8,16 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::answer::{Answer, Reply};
+use super::caller::MissingCapability;
 use super::exchange::Exchange;
 use super::list::Listing;
 use super::offers::OfferListing;
 use super::outlet::{ClientGone, Outlet};
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame};
-use super::session::Handshake;
+use super::session::{Handshake, RequestScope};
 use super::shared::{SERVER_INFO, ServiceShared};
 use super::subscribed::covers;
+use super::tasks::Task;
 use crate::collection::WantedUri;
 use crate::context::CancellationToken;
 use crate::prompt::Prompt;
@@ -26,6 +28,9 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The maximum number of resources in one subscription.
 const MAX_RESOURCES: usize = 1024;
+
+/// The maximum number of tasks in one subscription.
+const MAX_TASKS: usize = 1024;
 
 #[derive(Deserialize)]
 struct ListenParams {
@@ -44,6 +49,8 @@ struct SubscriptionFilter {
     resources_list_changed: Option<bool>,
     #[serde(default)]
     resource_subscriptions: Option<Vec<String>>,
+    #[serde(default)]
+    task_ids: Option<Vec<String>>,
 }
 
 /// The notifications that a client gets.
@@ -52,6 +59,7 @@ struct Wanted {
     prompts: bool,
     resources: bool,
     updates: Updates,
+    tasks: Vec<Arc<Task>>,
 }
 
 /// The resources whose changes a client is notified of.
@@ -79,7 +87,8 @@ impl Updates {
 
 impl Wanted {
     /// Returns what is accepted of a filter.
-    fn of(filter: SubscriptionFilter, shared: &ServiceShared) -> Result<Self, ProtocolError> {
+    fn of(filter: SubscriptionFilter, exchange: &Exchange<'_>) -> Result<Self, ProtocolError> {
+        let shared = exchange.shared;
         let has_prompts = shared.toolbox.own_prompts().is_some();
         let has_resources = shared.toolbox.own_resources().is_some();
         let all = shared.toolbox.resources();
@@ -93,6 +102,7 @@ impl Wanted {
             prompts: has_prompts && filter.prompts_list_changed == Some(true),
             resources: has_resources && filter.resources_list_changed == Some(true),
             updates: Updates::Of(uris.iter().map(|uri| all.want(uri)).collect()),
+            tasks: tasks_of(filter.task_ids.unwrap_or_default(), exchange)?,
         })
     }
 
@@ -111,17 +121,41 @@ impl Wanted {
         if !uris.is_empty() {
             accepted["resourceSubscriptions"] = json!(uris);
         }
+        if !self.tasks.is_empty() {
+            accepted["taskIds"] = self.tasks.iter().map(|task| task.id()).collect();
+        }
         accepted
     }
+}
+
+/// Returns those tasks of the client that a filter names.
+fn tasks_of(
+    mut ids: Vec<String>,
+    exchange: &Exchange<'_>,
+) -> Result<Vec<Arc<Task>>, ProtocolError> {
+    if ids.len() > MAX_TASKS {
+        let text = format!("a subscription names at most {MAX_TASKS} tasks");
+        return Err(ProtocolError::invalid_params(text));
+    }
+    ids.sort();
+    ids.dedup();
+    let principal = exchange.peer.principal.as_ref();
+    Ok(ids.iter().filter_map(|id| exchange.shared.tasks.get(id, principal)).collect())
 }
 
 /// Opens a subscription, which lasts until the client cancels it or the service closes.
 pub(super) fn listen(
     exchange: &Exchange<'_>,
     request: &RequestFrame<'_>,
+    scope: &RequestScope,
 ) -> Result<Reply, ProtocolError> {
     let ListenParams { notifications } = request.params()?;
-    let wanted = Wanted::of(notifications, exchange.shared)?;
+    if notifications.task_ids.is_some() && !scope.takes_tasks() {
+        return Err(MissingCapability::of_tasks());
+    }
+    // Taken here, so that no change after the request is missed.
+    let changes = Changes::of(exchange.shared);
+    let wanted = Wanted::of(notifications, exchange)?;
     let Some(guard) = exchange.running.subscription() else {
         let message = "too many subscriptions are open: cancel one first";
         return Err(ProtocolError::new(ErrorCode::InternalError, message));
@@ -130,8 +164,6 @@ pub(super) fn listen(
     let (cancelled, closing) = (exchange.cancellation.clone(), exchange.running.closing().clone());
     let id = request.id.clone();
     let meta = json!({ SUBSCRIPTION: id });
-    // Taken here, so that no change after the request is missed.
-    let changes = Changes::of(&shared);
     Ok(Reply::Later(Box::pin(async move {
         let _guard = guard;
         let params = json!({ "notifications": wanted.accepted(), "_meta": meta });
@@ -165,7 +197,8 @@ pub(super) fn tell_session(
     let shared = Arc::clone(shared);
     let changes = Changes::of(&shared);
     let updates = Updates::OfSession(handshake);
-    let wanted = Wanted { tools: true, prompts: true, resources: true, updates };
+    let tasks = Vec::new();
+    let wanted = Wanted { tools: true, prompts: true, resources: true, updates, tasks };
     async move {
         let client = Client { shared: &shared, outlet: &outlet, meta: None };
         tokio::select! {
@@ -208,6 +241,7 @@ struct Changes {
     prompts: (u64, Arc<OfferListing<Prompt>>),
     resources: (u64, ResourceLists),
     updates: Receiver<Arc<str>>,
+    tasks: Receiver<Arc<str>>,
 }
 
 impl Changes {
@@ -218,18 +252,20 @@ impl Changes {
             prompts: (prompts.generation(), shared.offers.prompts(&prompts)),
             resources: (resources.generation(), resource_lists(shared)),
             updates: resources.updates(),
+            tasks: shared.tasks.changes(),
         }
     }
 
     /// Sends a notification for each change, until the client is gone. Several changes of a list at
     /// once count as one.
     async fn tell(self, client: &Client<'_>, wanted: &Wanted) {
-        let Self { tools, prompts, resources, updates } = self;
+        let Self { tools, prompts, resources, updates, tasks } = self;
         tokio::select! {
             _ = tell_tools(tools, client), if wanted.tools => {}
             _ = tell_prompts(prompts, client), if wanted.prompts => {}
             _ = tell_resources(resources, client), if wanted.resources => {}
             _ = tell_updates(updates, client, wanted) => {}
+            _ = tell_tasks(tasks, client, &wanted.tasks), if !wanted.tasks.is_empty() => {}
         }
     }
 }
@@ -296,6 +332,30 @@ async fn tell_updates(
             Err(RecvError::Lagged(_)) => {
                 for uri in wanted.updates.all() {
                     client.notify("notifications/resources/updated", json!({ "uri": uri })).await?;
+                }
+            }
+            Err(RecvError::Closed) => return std::future::pending().await,
+        }
+    }
+}
+
+async fn tell_tasks(
+    mut changes: Receiver<Arc<str>>,
+    client: &Client<'_>,
+    tasks: &[Arc<Task>],
+) -> Result<(), ClientGone> {
+    let method = "notifications/tasks";
+    loop {
+        match changes.recv().await {
+            Ok(id) => {
+                if let Some(task) = tasks.iter().find(|task| *task.id() == *id) {
+                    client.notify(method, task.notification()).await?;
+                }
+            }
+            // Some changes are unknown: each of the tasks may have changed.
+            Err(RecvError::Lagged(_)) => {
+                for task in tasks {
+                    client.notify(method, task.notification()).await?;
                 }
             }
             Err(RecvError::Closed) => return std::future::pending().await,

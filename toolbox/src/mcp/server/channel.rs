@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -28,6 +29,8 @@ pub(super) struct ClientChannel {
     /// The least level of log messages that the client wants; `None` for no messages.
     log_level: Option<LogLevel>,
     requests: RequestWay,
+    /// `true` once the request is answered and its call goes on, without messages of its own.
+    is_silent: AtomicBool,
 }
 
 /// The way of requests to a client.
@@ -48,7 +51,20 @@ impl ClientChannel {
         log_level: Option<LogLevel>,
         requests: RequestWay,
     ) -> Self {
-        Self { claims, outlet, log_level, requests }
+        Self { claims, outlet, log_level, requests, is_silent: AtomicBool::new(false) }
+    }
+
+    /// Ends the log messages of the call: its request is answered.
+    pub(super) fn silence(&self) {
+        self.is_silent.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the requests of the call, if its client answers them in requests of its own.
+    pub(super) fn rounds(&self) -> Option<&Arc<Rounds>> {
+        match &self.requests {
+            RequestWay::Rounds(rounds) => Some(rounds),
+            RequestWay::Messages(_) | RequestWay::None => None,
+        }
     }
 
     /// Sends a request to the client, and waits for its result.
@@ -69,7 +85,8 @@ impl ClientChannel {
 
     /// Sends a log message, if the client wants those of its level.
     pub(super) async fn log(&self, level: LogLevel, logger: Option<&str>, data: &Value) {
-        if self.log_level.is_none_or(|least| level < least) {
+        let is_silent = self.is_silent.load(Ordering::Relaxed);
+        if is_silent || self.log_level.is_none_or(|least| level < least) {
             return;
         }
         let mut params = json!({ "level": level.as_str(), "data": data });

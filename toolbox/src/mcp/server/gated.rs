@@ -66,9 +66,10 @@ where
     };
     let progress = scope.meta.progress_token().map(|token| (token.clone(), outlet.clone()));
     let is_modern = scope.version.is_modern();
+    let takes_tasks = scope.takes_tasks();
     let identity = || CallIdentity {
         principal: peer.principal.clone(),
-        fingerprint: shared.waiting.fingerprint(&request.method, name, arguments),
+        fingerprint: shared.waiting.fingerprint((&request.method, name, arguments), takes_tasks),
     };
     let attached = |identity| AttachedRequest {
         shared: Arc::clone(shared),
@@ -92,8 +93,9 @@ where
         })));
     }
     let given = inputs.responses.unwrap_or_default();
-    let rounds =
-        (is_modern && scope.client.answers_requests()).then(|| Arc::new(Rounds::with_given(given)));
+    // A task outlasts this request as well.
+    let outlasts = takes_tasks || is_modern && scope.client.answers_requests();
+    let rounds = outlasts.then(|| Arc::new(Rounds::with_given(given)));
     let way = match &rounds {
         Some(rounds) => RequestWay::Rounds(Arc::clone(rounds)),
         None if scope.is_legacy => RequestWay::Messages(requests.clone()),

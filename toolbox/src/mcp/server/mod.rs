@@ -37,6 +37,7 @@ mod session;
 mod shared;
 mod stdio;
 mod subscribed;
+mod tasks;
 
 pub use caller::{Caller, CallerError, MissingCapability};
 pub use error::ServeError;

@@ -12,7 +12,7 @@ use super::pages::{ListParams, PageRequest};
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
-use super::{call, changes, completion, prompts, resources};
+use super::{call, changes, completion, prompts, resources, tasks};
 
 /// Answers a request, whose `_meta` is read already.
 pub(super) fn respond(
@@ -60,7 +60,12 @@ fn reply(
             resources::subscribe(shared, exchange.lifecycle, request, &scope)
         }
         "completion/complete" => completion::complete(exchange, request, scope),
-        "subscriptions/listen" if scope.version.is_modern() => changes::listen(&exchange, request),
+        "subscriptions/listen" if scope.version.is_modern() => {
+            changes::listen(&exchange, request, &scope)
+        }
+        "tasks/get" | "tasks/update" | "tasks/cancel" if scope.version.is_modern() => {
+            tasks::respond(&exchange, request, &scope)
+        }
         "ping" if scope.is_legacy => now(&json!({})),
         "logging/setLevel" if scope.is_legacy => {
             set_log_level(exchange.lifecycle, request)?;
@@ -132,10 +137,12 @@ fn capabilities(shared: &ServiceShared) -> Value {
 }
 
 fn discover_result(shared: &ServiceShared) -> Value {
+    let mut capabilities = capabilities(shared);
+    capabilities["extensions"] = json!({ tasks::EXTENSION: {} });
     let result = json!({
         "resultType": "complete",
         "supportedVersions": ProtocolVersion::ALL.map(ProtocolVersion::as_str),
-        "capabilities": capabilities(shared),
+        "capabilities": capabilities,
         "ttlMs": 0,
         "cacheScope": "private",
         "_meta": { SERVER_INFO: shared.server_info() },

@@ -32,6 +32,8 @@ const MAX_REQUESTS: usize = 64;
 pub(super) struct Rounds {
     state: Mutex<RoundsState>,
     opened: Notify,
+    /// Notified when a request is opened, answered or withdrawn.
+    changed: Notify,
 }
 
 #[derive(Default)]
@@ -80,6 +82,7 @@ impl Rounds {
             }
             let request = json!({ "method": method, "params": params });
             state.open.push(OpenInput { key: key.clone(), request, answer });
+            self.changed.notify_one();
             if let Some(call) = state.call.take() {
                 call.wake();
             }
@@ -100,19 +103,24 @@ impl Rounds {
         }
     }
 
+    /// Waits until a request is opened, answered or withdrawn.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
     fn is_open(&self) -> bool {
         !self.state.lock().open.is_empty()
     }
 
     /// Returns all open requests, in the form of the protocol.
-    fn requests(&self) -> Map<String, Value> {
+    pub(super) fn requests(&self) -> Map<String, Value> {
         let state = self.state.lock();
         state.open.iter().map(|open| (open.key.clone(), open.request.clone())).collect()
     }
 
     /// Takes the results of the client. Keys that are not open are ignored. Returns `true` if a
     /// request was answered.
-    fn answer(&self, mut results: Map<String, Value>) -> bool {
+    pub(super) fn answer(&self, mut results: Map<String, Value>) -> bool {
         let mut state = self.state.lock();
         let (answered, open) = std::mem::take(&mut state.open)
             .into_iter()
@@ -142,6 +150,7 @@ impl RoundsState {
 impl Drop for OpenInputGuard<'_> {
     fn drop(&mut self) {
         self.rounds.state.lock().open.retain(|open| open.key != self.key);
+        self.rounds.changed.notify_one();
     }
 }
 
@@ -261,9 +270,13 @@ pub(super) struct CallIdentity {
 }
 
 impl WaitingCalls {
-    /// Returns the fingerprint of a method and its parameters.
-    pub(super) fn fingerprint(&self, method: &str, name: &str, arguments: &str) -> u64 {
-        self.hasher.hash_one((method, name, arguments))
+    /// Returns the fingerprint of a method and its parameters, for a client that takes tasks or not.
+    pub(super) fn fingerprint(
+        &self,
+        (method, name, arguments): (&str, &str, &str),
+        takes_tasks: bool,
+    ) -> u64 {
+        self.hasher.hash_one((method, name, arguments, takes_tasks))
     }
 
     /// Keeps a call for a while, and returns the state by which it is found; `None` if too many

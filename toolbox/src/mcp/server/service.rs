@@ -97,6 +97,16 @@ pub async fn serve_stdio_as(
 /// an older client may reconnect for the answer. Progress goes to a client that requested it.
 /// `_meta["toolbox/depth"]` is the number of agents running above the call in other processes; it
 /// can only lower the remaining depth.
+///
+/// # Tasks
+///
+/// A client of protocol 2026-07-28 or later that declares the extension
+/// `io.modelcontextprotocol/tasks` in a call of a [background](crate::Tool::background) or durable
+/// tool is answered at once by a task, and asks for its end by `tasks/get`. What the tool
+/// [asks](crate::ToolContext::ask) meanwhile is in the answer, and `tasks/update` answers it. A task
+/// belongs to the [`Principal`](crate::context::Principal) of its call. A principal has at most 256
+/// tasks, and a service 4 096; beyond that, calls are answered by their results, as to all other
+/// clients.
 #[derive(Clone)]
 pub struct Service {
     pub(super) shared: Arc<ServiceShared>,
@@ -118,6 +128,7 @@ impl Service {
             max_message_bytes: 4 << 20,
             grace: Duration::from_secs(5),
             answer_timeout: Duration::from_secs(600),
+            task_ttl: Duration::from_secs(3600),
             private_list: false,
             #[cfg(feature = "mcp-server-http")]
             http: super::http::HttpOptions::default(),
@@ -241,6 +252,13 @@ impl Service {
     #[must_use]
     pub fn answer_timeout(self, time: Duration) -> Self {
         self.with(|options| options.answer_timeout = time)
+    }
+
+    /// Sets the time for which a [task](Self#tasks) is kept, from its creation on; a call that still
+    /// runs then is cancelled. Default 1 hour, at least 1 second.
+    #[must_use]
+    pub fn task_ttl(self, time: Duration) -> Self {
+        self.with(|options| options.task_ttl = time.max(Duration::from_secs(1)))
     }
 
     /// Serves over standard input and output, until the input ends.

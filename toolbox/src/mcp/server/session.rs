@@ -78,6 +78,11 @@ pub(super) struct RequestScope {
 }
 
 impl RequestScope {
+    /// Returns `true` if the answer to a call may be a task.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.version.is_modern() && self.client.takes_tasks()
+    }
+
     /// Returns the scope of a request other than `initialize`, or the reason why there is none: an
     /// unknown version, or a stateless request without the fields that each needs.
     pub(super) fn of(

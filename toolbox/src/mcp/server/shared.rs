@@ -11,6 +11,7 @@ use super::offers::OfferListings;
 use super::protocol::ProtocolVersion;
 use super::rounds::WaitingCalls;
 use super::running::ServiceActivity;
+use super::tasks::Tasks;
 use crate::collection::ToolBox;
 
 /// The key in `_meta` of results for the name and version of the server.
@@ -27,6 +28,7 @@ pub(super) struct ServiceShared {
     pub(super) offers: OfferListings,
     /// The calls that wait for answers of their clients.
     pub(super) waiting: WaitingCalls,
+    pub(super) tasks: Arc<Tasks>,
 }
 
 impl ServiceShared {
@@ -37,6 +39,7 @@ impl ServiceShared {
             listings: Listings::default(),
             offers: OfferListings::default(),
             waiting: WaitingCalls::default(),
+            tasks: Arc::default(),
         })
     }
 
@@ -79,6 +82,8 @@ pub(super) struct ServiceOptions {
     pub(super) grace: Duration,
     /// The time for the answer to a question of a call.
     pub(super) answer_timeout: Duration,
+    /// The time for which a task is kept.
+    pub(super) task_ttl: Duration,
     /// `true` if clients must not share the list of tools.
     pub(super) private_list: bool,
     #[cfg(feature = "mcp-server-http")]

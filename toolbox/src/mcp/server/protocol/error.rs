@@ -63,6 +63,10 @@ impl ProtocolError {
         Self { code, message: message.into(), data: None }
     }
 
+    pub(in crate::mcp::server) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(in crate::mcp::server) fn with_data(mut self, data: Value) -> Self {
         self.data = Some(Box::new(data));
         self
