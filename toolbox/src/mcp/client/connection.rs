@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ServerPeerInfo, ServerResult, SubscriptionFilter,
+    ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, ExtensionCapabilities, Implementation, ListToolsRequest, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
@@ -192,6 +192,11 @@ impl Connection {
             other => other,
         }
         .map_err(|(error, _)| error)
+    }
+
+    /// Returns the extensions of the protocol that are declared to the server.
+    pub(super) fn extensions(&self) -> Option<&ExtensionCapabilities> {
+        self.running.service().capabilities.extensions.as_ref()
     }
 
     /// Connects in one lifecycle mode; the flag of an error is `true` if the connection ended

@@ -223,8 +223,7 @@ impl Server {
         self.change(|now| now.state = Some(ServerState::Connecting));
         let limit = self.config.connect_timeout;
         let connect = async {
-            let connection =
-                Connection::connect(&self.target(), &self.shared.common).await?;
+            let connection = Connection::connect(&self.target(), &self.shared.common).await?;
             let listed = connection.list().await?;
             Ok::<_, ConnectionError>((Arc::new(connection), listed))
         };

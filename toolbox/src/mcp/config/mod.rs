@@ -13,10 +13,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use problem::ConfigProblem;
-use read::{ConfigReader, ObjectValues, RawServer};
 #[cfg(feature = "mcp-oauth")]
 pub(crate) use oauth::{ClientCredentials, ClientProof, OAuthClient};
+pub use problem::ConfigProblem;
+use read::{ConfigReader, ObjectValues, RawServer};
 pub use server::ServerConfig;
 pub(crate) use server::{ServerEndpoint, public_url};
 pub use watch::ConfigWatch;
@@ -426,7 +426,9 @@ fn remote_server(
     }
     #[cfg(feature = "mcp-oauth")]
     if let Some(given) = fields.object("oauth") {
-        server = oauth::of_keys(server, given, reader, files)?;
+        let path = files.map(|folder| |path: &str| folder.path(path));
+        let path = path.as_ref().map(|path| path as &dyn Fn(&str) -> PathBuf);
+        server = oauth::of_keys(server, given, reader, path)?;
     }
     Some(server)
 }

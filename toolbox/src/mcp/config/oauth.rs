@@ -2,16 +2,15 @@
 
 use std::fmt;
 use std::io::Read as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use super::BaseFolder;
 use super::read::{ConfigReader, ObjectValues};
 use super::server::ServerConfig;
+use super::table::CLIENT_CREDENTIALS;
 
 /// The maximum size of a file with a secret or a key, in bytes.
 const MAX_SECRET: u64 = 64 << 10;
-
-/// The value of `grant` for a program that acts for itself.
-pub(super) const CLIENT_CREDENTIALS: &str = "client_credentials";
 
 /// The keys that hold the secret or the private key of a client.
 const PROOFS: [&str; 4] = ["clientSecret", "clientSecretFile", "privateKey", "privateKeyFile"];
@@ -118,12 +117,12 @@ impl ServerConfig {
     }
 }
 
-/// Adds the keys under `oauth` to a server. Without a folder for files, none is read.
+/// Adds the keys under `oauth` to a server. Paths of files are resolved with `files`; without it, none is read.
 pub(super) fn of_keys(
     mut server: ServerConfig,
     mut given: ObjectValues,
     reader: &mut ConfigReader<'_>,
-    files: Option<&BaseFolder<'_>>,
+    files: Option<&dyn Fn(&str) -> PathBuf>,
 ) -> Option<ServerConfig> {
     let grant = given.place("grant");
     let is_own = given.text("grant").as_deref() == Some(CLIENT_CREDENTIALS);
@@ -156,9 +155,9 @@ pub(super) fn of_keys(
 /// Returns the client of a program that acts for itself, with its one proof.
 fn own_credentials(
     mut given: ObjectValues,
-    grant: std::ops::Range<usize>,
+    grant: Range<usize>,
     reader: &mut ConfigReader<'_>,
-    files: Option<&BaseFolder<'_>>,
+    files: Option<&dyn Fn(&str) -> PathBuf>,
 ) -> Option<(String, ClientProof)> {
     let proofs: Vec<&str> = PROOFS.into_iter().filter(|key| given.has(key)).collect();
     let id = given.text("clientId");
@@ -176,7 +175,7 @@ fn own_credentials(
     let is_key = proof.starts_with("privateKey");
     let value = match files.filter(|_| proof.ends_with("File")) {
         None => Ok(value),
-        Some(folder) => secret_in(&folder.path(&value)),
+        Some(path) => secret_in(&path(&value)),
     };
     let value = match value {
         Ok(value) => value,
@@ -195,7 +194,7 @@ fn own_credentials(
 }
 
 /// Returns the text of a file without the line break at its end, or the fault.
-fn secret_in(path: &std::path::Path) -> Result<String, String> {
+fn secret_in(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path)
         .and_then(|file| file.take(MAX_SECRET + 1).read_to_end(&mut bytes));

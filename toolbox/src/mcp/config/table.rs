@@ -156,11 +156,15 @@ pub(super) const SERVER: &[KeySpec] = &[
     ),
 ];
 
+/// The value of `grant` for a program that acts for itself.
+#[cfg(feature = "mcp-oauth")]
+pub(super) const CLIENT_CREDENTIALS: &str = "client_credentials";
+
 #[cfg(feature = "mcp-oauth")]
 const OAUTH: &[KeySpec] = &[
     key(
         "grant",
-        ValueKind::OneOf(&["authorization_code", super::oauth::CLIENT_CREDENTIALS]),
+        ValueKind::OneOf(&["authorization_code", CLIENT_CREDENTIALS]),
         "`client_credentials` if this program acts for itself, and no user signs in. Default authorization_code.",
     ),
     key(

@@ -17,8 +17,11 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::Instant;
 
-use super::{TokenError, safe_url};
+use super::address::safe_url;
+use super::failure::error_text;
 use crate::mcp::config::{ClientCredentials, ClientProof, OAuthClient};
+
+type TokenError = StreamableHttpError<reqwest::Error>;
 
 /// The maximum time before its expiry at which a token is requested anew.
 const AHEAD: Duration = Duration::from_secs(30);
@@ -289,7 +292,7 @@ impl ClientGrant {
     fn without_secret(&self, error: &AuthError) -> String {
         let text = match error {
             AuthError::ClientCredentialsError(reason) => reason.clone(),
-            other => super::error_text(other),
+            other => error_text(other),
         };
         match &self.credentials.proof {
             ClientProof::Secret(secret) if !secret.is_empty() => text.replace(secret, "***"),

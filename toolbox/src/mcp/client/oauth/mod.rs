@@ -1,27 +1,23 @@
 //! Authorization at servers with OAuth, as specified by MCP.
 
+mod address;
 mod callback;
 mod client_tokens;
 mod credentials;
+mod failure;
 mod sign_in;
 mod tokens;
 
-use std::error::Error as _;
-use std::net::IpAddr;
-
 use reqwest::{RequestBuilder, Response};
-use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 pub use credentials::{CredentialFile, CredentialFileError};
+pub(super) use failure::no_token;
 pub use sign_in::{SignIn, SignInError};
 
 use self::client_tokens::ClientTokens;
 use self::tokens::UserTokens;
-use super::text;
-use crate::call::chain;
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
-use crate::text::cut;
 
 /// The source of the tokens for one server. Cloning is cheap.
 #[derive(Clone)]
@@ -60,39 +56,3 @@ impl Tokens {
 }
 
 type TokenError = StreamableHttpError<reqwest::Error>;
-
-/// Returns a URL that is safe for a page to open or for credentials: `https`, or on this machine if
-/// the server is too.
-fn safe_url(url: &str, server: &str) -> Option<reqwest::Url> {
-    let url = reqwest::Url::parse(url).ok()?;
-    let is_plain =
-        url.scheme() == "http" && is_here(&url) && is_here(&reqwest::Url::parse(server).ok()?);
-    (url.scheme() == "https" || is_plain).then_some(url)
-}
-
-fn is_here(url: &reqwest::Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
-}
-
-/// Describes why there is no token; the text fits after the name of a server.
-pub(super) fn no_token(error: &AuthError) -> String {
-    match error {
-        AuthError::ClientCredentialsError(reason) => {
-            let reason = text::clean(cut(reason, 1024));
-            format!("no token was granted for the client credentials: {reason}")
-        }
-        other => format!("the stored token cannot be used: {}", error_text(other)),
-    }
-}
-
-/// Returns the message of an error without terminal control sequences: part of it may come from a
-/// server.
-fn error_text(error: &AuthError) -> String {
-    let whole = match (error, error.source()) {
-        (AuthError::CredentialStoreError(reason), _) => reason.clone(),
-        (_, Some(_)) => chain(error),
-        (_, None) => error.to_string(),
-    };
-    text::clean(cut(&whole, 1024)).into_owned()
-}

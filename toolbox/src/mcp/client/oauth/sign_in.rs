@@ -12,8 +12,10 @@ use rmcp::transport::{AuthorizationManager, AuthorizationRequest, AuthorizationS
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::address::safe_url;
+use super::callback;
 use super::credentials::CredentialFile;
-use super::{callback, error_text, safe_url};
+use super::failure::error_text;
 use crate::mcp::client::{http, text};
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::text::cut;
