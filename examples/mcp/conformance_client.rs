@@ -24,7 +24,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut server = ServerConfig::url(url);
     if let Some(id) = context["client_id"].as_str() {
-        server = server.oauth_client(id, context["client_secret"].as_str().map(str::to_owned));
+        let secret = context["client_secret"].as_str().map(str::to_owned);
+        server = match (context["private_key_pem"].as_str(), secret) {
+            (Some(pem), _) => server.client_credentials_key(id, pem),
+            (None, Some(secret)) if scenario.starts_with("auth/client-credentials") => {
+                server.client_credentials(id, secret)
+            }
+            (None, secret) => server.oauth_client(id, secret),
+        };
     }
     let folder = std::env::temp_dir().join(format!("toolbox-conformance-{}", std::process::id()));
     let credentials = CredentialFile::new(folder.join("credentials.json"));

@@ -484,3 +484,67 @@ fn plain(text: &str) -> Value {
     let joined = joined.replace(",}", "}").replace(",]", "]");
     serde_json::from_str(&joined).expect("what is left is JSON")
 }
+
+#[test]
+fn a_program_that_acts_for_itself_has_an_id_and_one_proof() {
+    let folder = std::env::temp_dir().join(format!("toolbox-proofs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, text: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        serde_json::to_string(&path).unwrap()
+    };
+    let secret = file("secret", b"hidden-text\n");
+    let key = file("key", b"-----BEGIN PRIVATE KEY-----\nhidden-text\n-----END PRIVATE KEY-----\n");
+    let (empty, binary) = (file("empty", b" \n"), file("binary", b"\xff\xfe"));
+    let long = file("long", &[b'x'; (64 << 10) + 1]);
+    let absent = serde_json::to_string(&folder.join("absent")).unwrap();
+    let grant = r#""grant": "client_credentials""#;
+    let id = r#""clientId": "me""#;
+    let (with_secret, with_key) = (r#"proof: "secret""#, r#"proof: "private key""#);
+    let needs = "needs `clientId` and one of `clientSecret`, `clientSecretFile`, `privateKey`, `privateKeyFile`";
+    let cases = [
+        (format!(r#"{grant}, {id}, "clientSecret": "{{env:KEY}}""#), with_secret),
+        (format!(r#"{grant}, {id}, "clientSecretFile": {secret}"#), with_secret),
+        (format!(r#"{grant}, {id}, "privateKeyFile": {key}"#), with_key),
+        (
+            format!(r#"{grant}, {id}, "privateKeyFile": {key}, "scope": "a b""#),
+            r#"scopes: ["a", "b"]"#,
+        ),
+        (
+            format!(r#"{grant}, {id}, "privateKeyFile": {key}, "issuer": "https://i.example""#),
+            r#"issuer: Some("https://i.example")"#,
+        ),
+        (r#""grant": "authorization_code", "clientId": "me""#.to_owned(), r#"id: Some("me")"#),
+        (grant.to_owned(), needs),
+        (format!("{grant}, {id}"), needs),
+        (format!(r#"{grant}, "clientSecret": "x""#), needs),
+        (format!(r#"{grant}, {id}, "clientSecret": "x", "privateKeyFile": {key}"#), needs),
+        (format!(r#"{grant}, {id}, "privateKeyFile": {secret}"#), "no private key in PEM form"),
+        (format!(r#"{grant}, {id}, "privateKey": "{{env:KEY}}""#), "no private key in PEM form"),
+        (format!(r#"{grant}, {id}, "clientSecretFile": {absent}"#), "cannot be read"),
+        (format!(r#"{grant}, {id}, "clientSecretFile": {empty}"#), "is empty"),
+        (format!(r#"{grant}, {id}, "clientSecretFile": {binary}"#), "is not UTF-8"),
+        (format!(r#"{grant}, {id}, "clientSecretFile": {long}"#), "is longer than 64 KiB"),
+        (
+            format!(r#"{id}, "privateKeyFile": {key}"#),
+            "`privateKeyFile` is for `\"grant\": \"client_credentials\"` alone",
+        ),
+        (
+            r#""grant": "password""#.to_owned(),
+            r#"one of "authorization_code", "client_credentials""#,
+        ),
+    ];
+    for (oauth, expected) in cases {
+        let entry = format!(r#"{{"url": "https://a.example/mcp", "oauth": {{{oauth}}}}}"#);
+        server(&entry, expected);
+        let shown = read(&format!(r#"{{"mcp": {{"s": {entry}}}}}"#));
+        assert!(!shown.contains("hidden-text"), "{shown}");
+    }
+    // The file of a server that is not used need not be there.
+    let entry = format!(
+        r#""url": "https://a.example/mcp", "enabled": false, "oauth": {{{grant}, {id}, "privateKeyFile": {absent}}}"#
+    );
+    server(&format!("{{{entry}}}"), "enabled: false");
+    std::fs::remove_dir_all(folder).unwrap();
+}

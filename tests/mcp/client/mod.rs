@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod client_credentials;
 mod drift;
 #[cfg(target_os = "linux")]
 mod escape;

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use toolbox::ToolBox;
+use toolbox::context::{Answer, Question, QuestionForm};
 use toolbox::mcp::{
     CredentialFile, ServerConfig, ServerState, ServerStatus, Servers, SignIn, SignInError,
 };
+use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use super::http::{Reply, Request, Seen, modern, serve};
 use super::support::{call, eventually};
@@ -40,6 +41,12 @@ struct Given {
     is_silent: bool,
     /// Held back until notified.
     held: Option<Arc<Notify>>,
+    /// The scopes that the last page asked for.
+    scopes: String,
+    /// The scopes of the good token.
+    granted: String,
+    /// A scope that calls require.
+    required: &'static str,
 }
 
 impl Given {
@@ -48,7 +55,8 @@ impl Given {
         let (token, renewing) = (format!("token-{}", self.count), format!("renew-{}", self.count));
         self.good = vec![token.clone()];
         self.renewing.push(renewing.clone());
-        json!({"access_token": token, "token_type": "Bearer", "expires_in": self.lifetime, "refresh_token": renewing, "scope": "tools"})
+        self.granted.clone_from(&self.scopes);
+        json!({"access_token": token, "token_type": "Bearer", "expires_in": self.lifetime, "refresh_token": renewing, "scope": self.granted})
     }
 }
 
@@ -94,6 +102,13 @@ fn answer(request: &Request, given: &mut Given, twist: &dyn Fn(&mut Value)) -> R
             if token
                 .is_some_and(|token| token == "own" || given.good.iter().any(|good| good == token))
             {
+                let lacks = !given.granted.split(' ').any(|scope| scope == given.required);
+                if request.body["method"] == "tools/call" && !given.required.is_empty() && lacks {
+                    return Reply::Raw(format!(
+                        "HTTP/1.1 403 X\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"{}\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                        given.required
+                    ));
+                }
                 return modern(request);
             }
             let challenge = if given.is_silent {
@@ -152,12 +167,12 @@ fn token(form: &HashMap<String, String>, given: &mut Given) -> Reply {
     }
 }
 
-fn form(text: &str) -> HashMap<String, String> {
+pub(super) fn form(text: &str) -> HashMap<String, String> {
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
 }
 
-fn decoded(text: &str) -> String {
+pub(super) fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -193,13 +208,18 @@ impl Browser {
         assert_eq!(query["response_type"], "code");
         assert_eq!(query["code_challenge_method"], "S256");
         assert_eq!(query["code_challenge"].len(), 43);
-        assert_eq!(query["scope"], "tools");
+        let required = world.given.lock().unwrap().required;
+        assert_eq!(query["scope"], format!("tools {required}").trim_end());
         assert_eq!(query["resource"], world.url);
         let redirect = &query["redirect_uri"];
         let back = async |query: &str| get(&format!("{redirect}?{query}")).await;
         let state = &query["state"];
         let issuer = world.url.trim_end_matches("/mcp").replace(':', "%3A").replace('/', "%2F");
-        world.given.lock().unwrap().codes.insert("code".to_owned(), redirect.clone());
+        {
+            let mut given = world.given.lock().unwrap();
+            given.codes.insert("code".to_owned(), redirect.clone());
+            given.scopes.clone_from(&query["scope"]);
+        }
         let good = format!("code=code&state={state}&iss={issuer}");
         match self {
             Self::Agrees => assert!(back(&good).await.contains("You can close this page")),
@@ -550,4 +570,60 @@ async fn what_was_granted_is_read_by_its_owner_only() {
     let (public, _seen) = serve(modern).await;
     let (_toolbox, _servers, status) = mounted_with(ServerConfig::url(public), &kept.file()).await;
     assert_eq!(status.state, ServerState::Ready, "{status:?}");
+}
+
+#[tokio::test]
+async fn the_user_of_a_call_signs_in_in_the_middle_of_it() {
+    let (sign_in_text, further) =
+        ("Sign in, so that the call can be made.", "The call needs further permission: write.");
+    let (agrees, refuses) = (Some(Browser::Agrees), Some(Browser::Refuses));
+    // (the scope that calls require, a user who opens pages or declines, asked or not, the question,
+    // the outcome)
+    let cases = [
+        ("", agrees, true, Some(sign_in_text), true),
+        ("write", agrees, true, Some(further), true),
+        ("", refuses, true, Some(sign_in_text), false),
+        ("write", refuses, true, Some(further), false),
+        ("", None, true, Some(sign_in_text), false),
+        ("write", None, true, Some(further), false),
+        ("", agrees, false, None, false),
+        ("write", agrees, false, None, false),
+    ];
+    for (number, (required, browser, asks, question, succeeds)) in cases.into_iter().enumerate() {
+        let kept = Kept::new(&format!("middle-{number}"));
+        let (world, file) = (Arc::new(World::new().await), kept.file());
+        sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder().server("s", ServerConfig::url(&world.url));
+        let servers = servers.credentials(file).ask_to_sign_in(asks);
+        let servers = servers.mount(&toolbox).await.expect("mounted");
+        {
+            let mut given = world.given.lock().unwrap();
+            given.required = required;
+            if required.is_empty() {
+                given.good.clear();
+                given.renewing.clear();
+            }
+        }
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (seen, place) = (Arc::clone(&asked), Arc::clone(&world));
+        let context = ToolContext::new().with_asker(move |question: Question| {
+            seen.lock().unwrap().push((question.message.clone(), question.server.clone()));
+            let world = Arc::clone(&place);
+            async move {
+                let QuestionForm::Url(page) = &question.form else { return Answer::Nobody };
+                let Some(browser) = browser else { return Answer::Declined };
+                browser.open(&world, page).await;
+                Answer::from(json!({}))
+            }
+        });
+        let called = toolbox.call_in(&context, ToolCall::new("c", "s_json", "{}"));
+        let result = tokio::time::timeout(Duration::from_secs(30), called).await.expect("it ends");
+        assert_eq!(result.text() == "by json", succeeds, "{number}: {}", result.text());
+        let expected = question.map(|text| (text.to_owned(), Some("s".to_owned())));
+        assert_eq!(*asked.lock().unwrap(), Vec::from_iter(expected), "{number}");
+        let tokens = world.given.lock().unwrap().count;
+        assert_eq!(tokens, if succeeds { 2 } else { 1 }, "{number}");
+        assert_eq!(servers.status()[0].wants_sign_in, !succeeds, "{number}");
+    }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientConfig, ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ServerPeerInfo, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, ExtensionCapabilities, Implementation, ListToolsRequest, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
@@ -58,6 +58,14 @@ impl ConnectionOptions {
     }
 }
 
+/// A server to connect to.
+pub(super) struct ConnectionTarget<'a> {
+    pub(super) name: &'a Arc<str>,
+    pub(super) config: &'a ServerConfig,
+    #[cfg(feature = "mcp-oauth")]
+    pub(super) tokens: Option<&'a super::oauth::Tokens>,
+}
+
 /// An initialized connection to a server.
 pub(super) struct Connection {
     running: RunningService<RoleClient, NotificationHandler>,
@@ -69,19 +77,14 @@ pub(super) struct Connection {
 /// defaults.
 struct NotificationHandler {
     notifications: Arc<Notifications>,
-    /// `true` if questions to the user are answered, as servers of older versions are told.
-    answers_questions: bool,
+    /// The capabilities that servers of older versions are told.
+    capabilities: ClientCapabilities,
 }
 
 impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("toolbox", env!("CARGO_PKG_VERSION"));
-        let capabilities = if self.answers_questions {
-            serde_json::from_value(questions::capabilities()).unwrap_or_default()
-        } else {
-            rmcp::model::ClientCapabilities::default()
-        };
-        ClientConfig::new(capabilities, own)
+        ClientConfig::new(self.capabilities.clone(), own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
@@ -166,44 +169,49 @@ struct ToolListPage<'a> {
 impl Connection {
     /// Connects and initializes, within the server's connect timeout.
     pub(super) async fn connect(
-        server: &Arc<str>,
-        config: &ServerConfig,
+        target: &ConnectionTarget<'_>,
         common: &ConnectionOptions,
     ) -> Result<Self, ConnectionError> {
         let auto = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
-        match Self::shake_hands(server, config, common, auto).await {
+        match Self::shake_hands(target, common, auto).await {
             // Some older servers exit when the first message is not one they know.
             Err((ConnectionError::Lost(_), true)) => {
                 let older = ClientLifecycleMode::Initialize;
-                Self::shake_hands(server, config, common, older).await
+                Self::shake_hands(target, common, older).await
             }
             // A slow server was taken for one of the older protocol.
             Err((ConnectionError::Refused { code: NO_HANDSHAKE, .. }, _)) => {
                 let newer = ClientLifecycleMode::Discover {
                     preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 };
-                Self::shake_hands(server, config, common, newer).await
+                Self::shake_hands(target, common, newer).await
             }
             other => other,
         }
         .map_err(|(error, _)| error)
     }
 
+    /// Returns the extensions of the protocol that are declared to the server.
+    pub(super) fn extensions(&self) -> Option<&ExtensionCapabilities> {
+        self.running.service().capabilities.extensions.as_ref()
+    }
+
     /// Connects in one lifecycle mode; the flag of an error is `true` if the connection ended
     /// during the first exchange.
     async fn shake_hands(
-        server: &Arc<str>,
-        config: &ServerConfig,
+        target: &ConnectionTarget<'_>,
         common: &ConnectionOptions,
         mode: ClientLifecycleMode,
     ) -> Result<Self, (ConnectionError, bool)> {
-        let notifications = Notifications::new(Arc::clone(server));
-        let answers_questions = common.answers_questions;
-        let handler =
-            NotificationHandler { notifications: Arc::clone(&notifications), answers_questions };
+        let config = target.config;
+        let notifications = Notifications::new(Arc::clone(target.name));
+        let handler = NotificationHandler {
+            notifications: Arc::clone(&notifications),
+            capabilities: capabilities(config, common),
+        };
         let (child, running) = match &config.endpoint {
             ServerEndpoint::Command { program, directory, .. } => {
                 let (child, stdin, stdout) = Child::spawn(&config.endpoint, &common.children)
@@ -224,7 +232,7 @@ impl Connection {
                 let transport =
                     http::HttpTransport::new(client, common.message, Arc::clone(&notifications));
                 #[cfg(feature = "mcp-oauth")]
-                let transport = transport.with_tokens(granted(url, config, common));
+                let transport = transport.with_tokens(target.tokens.cloned());
                 let transport = StreamableHttpClientTransport::with_client(transport, to);
                 (None, handler.serve_with_lifecycle(transport, mode).await)
             }
@@ -424,15 +432,21 @@ fn unasked() -> ConnectionError {
     ConnectionError::Lost("its answer does not match the request".to_owned())
 }
 
-/// Returns the tokens granted by a server. A configured `Authorization` header takes precedence.
-#[cfg(feature = "mcp-oauth")]
-fn granted(
-    url: &str,
-    config: &ServerConfig,
-    common: &ConnectionOptions,
-) -> Option<super::oauth::Tokens> {
-    let credentials = common.credentials.as_ref().filter(|_| !config.has_own_token())?;
-    Some(super::oauth::Tokens::of(url, &config.oauth, credentials))
+/// The extension of the protocol for programs that act for themselves.
+const CLIENT_CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
+
+/// Returns the capabilities that are declared to a server at the start.
+fn capabilities(config: &ServerConfig, common: &ConnectionOptions) -> ClientCapabilities {
+    let mut capabilities = if common.answers_questions {
+        serde_json::from_value(questions::capabilities()).unwrap_or_default()
+    } else {
+        ClientCapabilities::default()
+    };
+    if config.has_client_credentials() {
+        let extension = (CLIENT_CREDENTIALS.to_owned(), serde_json::Map::new());
+        capabilities.extensions.get_or_insert_default().extend([extension]);
+    }
+    capabilities
 }
 
 fn refused(error: &ErrorData) -> ConnectionError {

@@ -65,9 +65,7 @@ fn of_transport(error: &DynamicTransportError) -> String {
     match error.downcast_ref() {
         Some(HttpError::Client(error)) => of_http(error),
         #[cfg(feature = "mcp-oauth")]
-        Some(HttpError::Auth(error)) => {
-            format!("the stored token cannot be used: {}", super::oauth::error_text(error))
-        }
+        Some(HttpError::Auth(error)) => super::oauth::no_token(error),
         Some(HttpError::InsufficientScope(error)) => match &error.required_scope {
             Some(scope) => {
                 let scope = text::clean(cut(scope, 256));

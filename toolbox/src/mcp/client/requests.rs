@@ -80,7 +80,10 @@ impl Connection {
         let mut meta = meta_of(context);
         if self.is_stateless() {
             let can_ask = context.can_ask();
-            let capabilities = if can_ask { questions::capabilities() } else { json!({}) };
+            let mut capabilities = if can_ask { questions::capabilities() } else { json!({}) };
+            if let Some(extensions) = self.extensions() {
+                capabilities["extensions"] = json!(extensions);
+            }
             meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
         }
         let mut options = PeerRequestOptions::no_options();

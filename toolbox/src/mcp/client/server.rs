@@ -5,6 +5,7 @@ mod links;
 mod retire;
 
 use std::collections::{HashSet, VecDeque};
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::connection::{Connection, ConnectionError};
+use super::connection::{Connection, ConnectionError, ConnectionTarget};
 use super::list::ToolList;
 use super::mounted::MountedOffers;
 use super::shared_state::SharedState;
@@ -42,6 +43,8 @@ pub(super) struct Server {
     pub(super) config: ServerConfig,
     pub(super) deferred: bool,
     pub(super) shared: Arc<SharedState>,
+    #[cfg(feature = "mcp-oauth")]
+    tokens: Option<super::oauth::Tokens>,
     /// Held while connecting.
     connecting: tokio::sync::Mutex<()>,
     now: Mutex<Now>,
@@ -91,6 +94,8 @@ impl Server {
         let gone = shared.closed.child();
         Arc::new(Self {
             name,
+            #[cfg(feature = "mcp-oauth")]
+            tokens: super::oauth::Tokens::of(&config, shared.common.credentials.as_ref()),
             config,
             deferred,
             shared,
@@ -102,6 +107,15 @@ impl Server {
             gone,
             calls: Count::default(),
         })
+    }
+
+    fn target(&self) -> ConnectionTarget<'_> {
+        ConnectionTarget {
+            name: &self.name,
+            config: &self.config,
+            #[cfg(feature = "mcp-oauth")]
+            tokens: self.tokens.as_ref(),
+        }
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
@@ -207,8 +221,7 @@ impl Server {
         self.change(|now| now.state = Some(ServerState::Connecting));
         let limit = self.config.connect_timeout;
         let connect = async {
-            let connection =
-                Connection::connect(&self.name, &self.config, &self.shared.common).await?;
+            let connection = Connection::connect(&self.target(), &self.shared.common).await?;
             let listed = connection.list().await?;
             Ok::<_, ConnectionError>((Arc::new(connection), listed))
         };
@@ -245,12 +258,23 @@ impl Server {
                     "it does not take the header `Authorization` of the configuration: correct it";
                 ConnectionError::Unauthorized { reason: reason.to_owned(), scopes: None }
             }
+            ConnectionError::Unauthorized { scopes, .. }
+                if self.config.has_client_credentials() =>
+            {
+                let mut reason =
+                    "it does not take the token granted for the client credentials".to_owned();
+                if let Some(scopes) = &scopes {
+                    let scopes = text::clean(cut(scopes, 256));
+                    let _ = write!(reason, ", and requires the scope `{scopes}`");
+                }
+                ConnectionError::Unauthorized { reason, scopes }
+            }
             error => error,
         }
     }
 
     fn wants_sign_in(&self, error: &ConnectionError) -> bool {
-        matches!(error, ConnectionError::Unauthorized { .. }) && !self.config.has_own_token()
+        matches!(error, ConnectionError::Unauthorized { .. }) && self.config.has_user()
     }
 
     /// Adopts a new connection, whose tools are in the box already, and spawns the task that

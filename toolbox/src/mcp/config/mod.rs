@@ -1,5 +1,7 @@
 //! Configuration of servers: one server as a value, and the file that lists many.
 
+#[cfg(feature = "mcp-oauth")]
+mod oauth;
 mod problem;
 mod read;
 mod server;
@@ -11,10 +13,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+#[cfg(feature = "mcp-oauth")]
+pub(crate) use oauth::{ClientCredentials, ClientProof, OAuthClient};
 pub use problem::ConfigProblem;
 use read::{ConfigReader, ObjectValues, RawServer};
-#[cfg(feature = "mcp-oauth")]
-pub(crate) use server::OAuthClient;
 pub use server::ServerConfig;
 pub(crate) use server::{ServerEndpoint, public_url};
 pub use watch::ConfigWatch;
@@ -317,14 +319,19 @@ fn assembled(
             reader.problem(place, message, Some("leave it out".to_owned()));
         }
     }
-    let config =
-        if is_local { local_server(fields, reader, folder) } else { remote_server(fields, reader) };
     let (enabled, disabled) = (fields.flag("enabled"), fields.flag("disabled"));
+    let is_used = enabled.unwrap_or(disabled != Some(true));
+    let config = if is_local {
+        local_server(fields, reader, folder)
+    } else {
+        // The files of a server that is not used need not be there.
+        remote_server(fields, reader, is_used.then_some(folder))
+    };
     if enabled.is_some() && enabled == disabled {
         let message = "`enabled` and `disabled` contradict each other".to_owned();
         reader.problem(place, message, Some("keep one of them".to_owned()));
     }
-    let mut config = config?.enabled(enabled.unwrap_or(disabled != Some(true)));
+    let mut config = config?.enabled(is_used);
     if let Some(timeout) = fields.time("timeout").or(usual.timeout) {
         config = config.timeout(timeout);
     }
@@ -391,7 +398,12 @@ fn local_server(
     Some(server)
 }
 
-fn remote_server(fields: &mut ObjectValues, reader: &mut ConfigReader<'_>) -> Option<ServerConfig> {
+#[cfg_attr(not(feature = "mcp-oauth"), allow(unused_variables, reason = "of files with secrets"))]
+fn remote_server(
+    fields: &mut ObjectValues,
+    reader: &mut ConfigReader<'_>,
+    files: Option<&BaseFolder<'_>>,
+) -> Option<ServerConfig> {
     let (place, headers_place) = (fields.place("url"), fields.place("headers"));
     let url = fields.text("url")?;
     let reachable = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -414,23 +426,11 @@ fn remote_server(fields: &mut ObjectValues, reader: &mut ConfigReader<'_>) -> Op
     }
     #[cfg(feature = "mcp-oauth")]
     if let Some(given) = fields.object("oauth") {
-        server = oauth(server, given);
+        let path = files.map(|folder| |path: &str| folder.path(path));
+        let path = path.as_ref().map(|path| path as &dyn Fn(&str) -> PathBuf);
+        server = oauth::of_keys(server, given, reader, path)?;
     }
     Some(server)
-}
-
-#[cfg(feature = "mcp-oauth")]
-fn oauth(mut server: ServerConfig, mut given: ObjectValues) -> ServerConfig {
-    if let Some(id) = given.text("clientId") {
-        server = server.oauth_client(id, given.text("clientSecret"));
-    }
-    if let Some(scope) = given.text("scope") {
-        server = server.oauth_scopes(scope.split_whitespace());
-    }
-    match given.count("callbackPort").map(u16::try_from) {
-        Some(Ok(port)) => server.oauth_callback_port(port),
-        _ => server,
-    }
 }
 
 /// Returns the contents of a file, or the problem reading it.

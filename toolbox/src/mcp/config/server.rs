@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "mcp-oauth")]
+use super::oauth::OAuthClient;
+
 /// The configuration of an MCP server: its command or URL, limits and trust.
 ///
 /// ```
@@ -26,16 +29,6 @@ pub struct ServerConfig {
     pub(crate) strict: bool,
     #[cfg(feature = "mcp-oauth")]
     pub(crate) oauth: OAuthClient,
-}
-
-/// The registration of this client at an authorization server.
-#[cfg(feature = "mcp-oauth")]
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct OAuthClient {
-    pub(crate) id: Option<String>,
-    pub(crate) secret: Option<String>,
-    pub(crate) scopes: Vec<String>,
-    pub(crate) callback_port: Option<u16>,
 }
 
 /// The transport and address of a server.
@@ -75,6 +68,19 @@ impl ServerConfig {
     pub(crate) fn has_own_token(&self) -> bool {
         let ServerEndpoint::Url { headers, .. } = &self.endpoint else { return false };
         headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+
+    /// Returns whether a user may sign in: nothing else is configured.
+    pub(crate) fn has_user(&self) -> bool {
+        !self.has_own_token() && !self.has_client_credentials()
+    }
+
+    /// Returns whether this program acts for itself.
+    pub(crate) fn has_client_credentials(&self) -> bool {
+        #[cfg(feature = "mcp-oauth")]
+        return self.oauth.credentials.is_some();
+        #[cfg(not(feature = "mcp-oauth"))]
+        false
     }
 
     fn with_endpoint(endpoint: ServerEndpoint) -> Self {
@@ -135,35 +141,6 @@ impl ServerConfig {
         if let ServerEndpoint::Url { headers, .. } = &mut self.endpoint {
             headers.insert(name.into(), value.into());
         }
-        self
-    }
-
-    /// Sets the registered client that a [`SignIn`](crate::mcp::SignIn) uses. Default: it registers
-    /// dynamically. Has no effect on a command.
-    #[cfg(feature = "mcp-oauth")]
-    #[must_use]
-    pub fn oauth_client(mut self, id: impl Into<String>, secret: Option<String>) -> Self {
-        self.oauth.id = Some(id.into());
-        self.oauth.secret = secret;
-        self
-    }
-
-    /// Sets the scopes that a [`SignIn`](crate::mcp::SignIn) requests. Default: those that the
-    /// server names. Has no effect on a command.
-    #[cfg(feature = "mcp-oauth")]
-    #[must_use]
-    pub fn oauth_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
-        self.oauth.scopes = scopes.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the loopback port that a browser is redirected to at a [`SignIn`](crate::mcp::SignIn),
-    /// for a client registered with a fixed address: `http://127.0.0.1:<port>/callback`. Default:
-    /// any free port. Has no effect on a command.
-    #[cfg(feature = "mcp-oauth")]
-    #[must_use]
-    pub fn oauth_callback_port(mut self, port: u16) -> Self {
-        self.oauth.callback_port = Some(port);
         self
     }
 
@@ -255,19 +232,6 @@ impl fmt::Debug for ServerConfig {
             .field("enabled", &self.enabled)
             .field("trusted", &self.trusted)
             .field("strict", &self.strict)
-            .finish()
-    }
-}
-
-/// Hides the secret.
-#[cfg(feature = "mcp-oauth")]
-impl fmt::Debug for OAuthClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthClient")
-            .field("id", &self.id)
-            .field("secret", &self.secret.as_ref().map(|_| "***"))
-            .field("scopes", &self.scopes)
-            .field("callback_port", &self.callback_port)
             .finish()
     }
 }

@@ -156,14 +156,43 @@ pub(super) const SERVER: &[KeySpec] = &[
     ),
 ];
 
+/// The value of `grant` for a program that acts for itself.
+#[cfg(feature = "mcp-oauth")]
+pub(super) const CLIENT_CREDENTIALS: &str = "client_credentials";
+
 #[cfg(feature = "mcp-oauth")]
 const OAUTH: &[KeySpec] = &[
+    key(
+        "grant",
+        ValueKind::OneOf(&["authorization_code", CLIENT_CREDENTIALS]),
+        "`client_credentials` if this program acts for itself, and no user signs in. Default authorization_code.",
+    ),
     key(
         "clientId",
         ValueKind::Text,
         "A client that is registered there. Default: it registers by itself.",
     ),
-    key("clientSecret", ValueKind::Text, "The secret of that client, if it has one."),
+    key("clientSecret", ValueKind::Text, "The secret of that client, if it has one: {env:NAME}."),
+    key(
+        "clientSecretFile",
+        ValueKind::Text,
+        "The file with that secret, seen from this file. With client_credentials.",
+    ),
+    key(
+        "privateKey",
+        ValueKind::Text,
+        "The private key of that client in PEM form, in place of a secret: {env:NAME}. With client_credentials.",
+    ),
+    key(
+        "privateKeyFile",
+        ValueKind::Text,
+        "The file with that key, seen from this file. With client_credentials.",
+    ),
+    key(
+        "issuer",
+        ValueKind::Text,
+        "The only authorization server that gets the client's credentials. Default: the first that the server names. With client_credentials.",
+    ),
     key(
         "scope",
         ValueKind::Text,

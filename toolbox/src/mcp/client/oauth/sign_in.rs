@@ -1,7 +1,7 @@
 //! Sign-in: a user approves in a browser, and the server grants a token.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use oauth2::TokenResponse as _;
@@ -12,8 +12,10 @@ use rmcp::transport::{AuthorizationManager, AuthorizationRequest, AuthorizationS
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::address::safe_url;
+use super::callback;
 use super::credentials::CredentialFile;
-use super::{callback, error_text};
+use super::failure::error_text;
 use crate::mcp::client::{http, text};
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::text::cut;
@@ -90,6 +92,9 @@ impl<'a> SignIn<'a> {
         let ServerEndpoint::Url { url, .. } = &self.server.endpoint else {
             return Err(SignInError::NoUrl);
         };
+        if self.server.oauth.credentials.is_some() {
+            return Err(SignInError::NoUser);
+        }
         let client = &self.server.oauth;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, client.callback_port.unwrap_or(0)));
         let listener = listener.await.map_err(SignInError::Callback)?;
@@ -129,7 +134,7 @@ impl<'a> SignIn<'a> {
         let session = session.map_err(|(_, error)| server(error))?;
 
         let page = session.get_authorization_url();
-        let state = openable(page, url).and_then(|page| callback::value(page.query()?, "state"));
+        let state = safe_url(page, url).and_then(|page| callback::value(page.query()?, "state"));
         let state = state.ok_or_else(|| {
             SignInError::Page(cleaned(page.split('?').next().unwrap_or_default()))
         })?;
@@ -168,20 +173,6 @@ async fn challenge(
     Some((challenge, more.map(|more| more.split_whitespace().map(str::to_owned).collect())))
 }
 
-/// Returns a page that is safe to open in a browser: by `https`, or on this machine if the server
-/// is too.
-fn openable(page: &str, server: &str) -> Option<reqwest::Url> {
-    let page = reqwest::Url::parse(page).ok()?;
-    let is_plain =
-        page.scheme() == "http" && is_here(&page) && is_here(&reqwest::Url::parse(server).ok()?);
-    (page.scheme() == "https" || is_plain).then_some(page)
-}
-
-fn is_here(url: &reqwest::Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
-}
-
 fn server(error: AuthError) -> SignInError {
     match error {
         AuthError::CredentialStoreError(reason) => SignInError::NotKept(reason),
@@ -205,6 +196,9 @@ fn cleaned(text: &str) -> String {
 pub enum SignInError {
     /// The server is a program, and has no URL.
     NoUrl,
+    /// The configuration has [client credentials](ServerConfig::client_credentials) for the server:
+    /// the program acts for itself.
+    NoUser,
     /// The server or its authorization server cannot be reached, or its answer is invalid.
     Server(String),
     /// The authorization server does not know this client and refuses to register it: configure one
@@ -226,6 +220,9 @@ impl fmt::Display for SignInError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoUrl => f.write_str("the server is a program: there is nothing to sign in at"),
+            Self::NoUser => f.write_str(
+                "the server has client credentials in the configuration: no user signs in there",
+            ),
             Self::Server(reason) => write!(f, "the sign-in failed: {reason}"),
             Self::NotRegistered(reason) => write!(
                 f,

@@ -1,4 +1,4 @@
-//! The token of one server, added to requests.
+//! The token of a user who signed in at a server, added to requests.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,9 +23,9 @@ const NOWHERE: &str = "http://127.0.0.1/callback";
 /// The time before its expiry at which a token is renewed.
 const AHEAD: Duration = Duration::from_secs(30);
 
-/// The tokens granted by one server. Cloning is cheap.
+/// The tokens of the user at one server. Cloning is cheap.
 #[derive(Clone)]
-pub(in crate::mcp::client) struct Tokens(Arc<Granted>);
+pub(in crate::mcp::client) struct UserTokens(Arc<Granted>);
 
 struct Granted {
     url: String,
@@ -35,7 +35,7 @@ struct Granted {
     renewing: Mutex<()>,
 }
 
-impl Tokens {
+impl UserTokens {
     /// Returns the tokens of a server; the file is read for each request.
     pub(in crate::mcp::client) fn of(
         url: &str,

@@ -183,7 +183,7 @@ impl Server {
         let Some(credentials) = self.shared.common.credentials_for_questions() else {
             return false;
         };
-        if self.config.has_own_token() || !context.can_ask() {
+        if !self.config.has_user() || !context.can_ask() {
             return false;
         }
         let scopes: Vec<&str> = scopes.unwrap_or_default().split_whitespace().take(64).collect();
