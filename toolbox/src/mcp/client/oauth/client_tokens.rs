@@ -13,7 +13,7 @@ use rmcp::transport::auth::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::json;
-use tokio::runtime::Handle;
+use tokio::runtime::Builder;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::Instant;
 
@@ -307,17 +307,22 @@ async fn exchanged_aside(
     manager: AuthorizationManager,
     ways: Vec<ClientCredentialsConfig>,
 ) -> Result<OAuthTokenResponse, AuthError> {
-    let (_waiting, dropped) = oneshot::channel::<()>();
-    let runtime = Handle::current();
-    let exchange = tokio::task::spawn_blocking(move || {
-        runtime.block_on(async {
+    let internal = |error: &dyn std::fmt::Display| AuthError::InternalError(error.to_string());
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| internal(&error))?;
+    let (mut answer, granted) = oneshot::channel();
+    let exchange = move || {
+        let done = runtime.block_on(async {
             tokio::select! {
-                granted = exchanged(manager, ways) => granted,
-                _ = dropped => Err(failed("nothing waits for the token")),
+                done = exchanged(manager, ways) => Some(done),
+                () = answer.closed() => None,
             }
-        })
-    });
-    exchange.await.map_err(|error| AuthError::InternalError(error.to_string()))?
+        });
+        done.map(|done| answer.send(done))
+    };
+    let thread = std::thread::Builder::new().name("oauth".to_owned());
+    thread.spawn(exchange).map_err(|error| internal(&error))?;
+    granted.await.map_err(|error| internal(&error))?
 }
 
 /// Requests a token in the first way that the authorization server and the key allow.
