@@ -21,7 +21,7 @@ use super::address::safe_url;
 use super::failure::error_text;
 use crate::mcp::config::{ClientCredentials, ClientProof, OAuthClient};
 
-type TokenError = StreamableHttpError<reqwest::Error>;
+type Error = StreamableHttpError<reqwest::Error>;
 
 /// The maximum time before its expiry at which a token is requested anew.
 const AHEAD: Duration = Duration::from_secs(30);
@@ -96,11 +96,11 @@ impl ClientTokens {
 
     /// Sends a request with the token. After a refusal the token is requested anew once, and with
     /// further scopes a few times.
-    pub(super) async fn send<F: Future<Output = Result<Response, TokenError>>>(
+    pub(super) async fn send<F: Future<Output = Result<Response, Error>>>(
         &self,
         mut request: RequestBuilder,
         send: impl Fn(RequestBuilder) -> F,
-    ) -> Result<Response, TokenError> {
+    ) -> Result<Response, Error> {
         let (mut is_renewed, mut steps) = (false, 0);
         let mut token = self.0.current().await?;
         loop {
