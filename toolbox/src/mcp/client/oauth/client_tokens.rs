@@ -105,11 +105,11 @@ impl ClientTokens {
         let mut token = self.0.current().await?;
         loop {
             let again = request.try_clone();
-            let sent = match &token {
+            let authorized = match &token {
                 Some(token) => request.bearer_auth(token),
                 None => request,
             };
-            let refused = match send(sent).await {
+            let refused = match send(authorized).await {
                 Err(refused) => refused,
                 answered => return answered,
             };
@@ -189,7 +189,8 @@ impl ClientGrant {
         match self.granted(held, scopes).await {
             Ok((token, lifetime)) => {
                 // A token that lives shorter than that is used for half of its life.
-                let used = lifetime.map(|lifetime| lifetime - AHEAD.min(lifetime / 2));
+                let used =
+                    lifetime.map(|lifetime| lifetime.saturating_sub(AHEAD.min(lifetime / 2)));
                 held.ends = used.and_then(|used| requested.checked_add(used));
                 held.token = Some(token.clone());
                 held.failed = None;
@@ -318,7 +319,8 @@ async fn exchanged_aside(
                 () = answer.closed() => None,
             }
         });
-        done.map(|done| answer.send(done))
+        // The other end may be gone.
+        let _ = done.map(|done| answer.send(done).is_ok());
     };
     let thread = std::thread::Builder::new().name("oauth".to_owned());
     thread.spawn(exchange).map_err(|error| internal(&error))?;
