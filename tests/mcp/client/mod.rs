@@ -14,4 +14,5 @@ mod killed;
 mod live;
 pub(crate) mod oauth;
 mod read;
+mod sign_in_midway;
 pub(crate) mod support;

@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use toolbox::context::{Answer, Question, QuestionForm};
+use toolbox::ToolBox;
 use toolbox::mcp::{
     CredentialFile, ServerConfig, ServerState, ServerStatus, Servers, SignIn, SignInError,
 };
-use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use super::http::{Reply, Request, Seen, modern, serve};
 use super::support::{call, eventually};
@@ -23,17 +22,17 @@ use super::support::{call, eventually};
 pub(crate) struct World {
     pub(crate) url: String,
     seen: Seen,
-    given: Arc<Mutex<Given>>,
+    pub(super) given: Arc<Mutex<Given>>,
 }
 
 /// The issued tokens.
 #[derive(Default)]
-struct Given {
+pub(super) struct Given {
     codes: HashMap<String, String>,
     /// Tokens that are good, and those that renew them.
-    good: Vec<String>,
-    renewing: Vec<String>,
-    count: u32,
+    pub(super) good: Vec<String>,
+    pub(super) renewing: Vec<String>,
+    pub(super) count: u32,
     /// The lifetime of a token, in seconds.
     lifetime: u32,
     clients: u32,
@@ -46,7 +45,7 @@ struct Given {
     /// The scopes of the good token.
     granted: String,
     /// A scope that calls require.
-    required: &'static str,
+    pub(super) required: &'static str,
 }
 
 impl Given {
@@ -257,10 +256,10 @@ async fn get(url: &str) -> String {
 }
 
 /// A file in a folder that is gone after the test.
-struct Kept(PathBuf);
+pub(super) struct Kept(PathBuf);
 
 impl Kept {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("toolbox-oauth-{}-{name}", std::process::id())))
     }
 
@@ -268,7 +267,7 @@ impl Kept {
         self.0.join("deep/credentials.json")
     }
 
-    fn file(&self) -> CredentialFile {
+    pub(super) fn file(&self) -> CredentialFile {
         CredentialFile::new(self.path())
     }
 
@@ -288,7 +287,7 @@ impl Drop for Kept {
     }
 }
 
-async fn sign_in(
+pub(super) async fn sign_in(
     world: &World,
     browser: Browser,
     file: &CredentialFile,
@@ -570,60 +569,4 @@ async fn what_was_granted_is_read_by_its_owner_only() {
     let (public, _seen) = serve(modern).await;
     let (_toolbox, _servers, status) = mounted_with(ServerConfig::url(public), &kept.file()).await;
     assert_eq!(status.state, ServerState::Ready, "{status:?}");
-}
-
-#[tokio::test]
-async fn the_user_of_a_call_signs_in_in_the_middle_of_it() {
-    let (sign_in_text, further) =
-        ("Sign in, so that the call can be made.", "The call needs further permission: write.");
-    let (agrees, refuses) = (Some(Browser::Agrees), Some(Browser::Refuses));
-    // (the scope that calls require, a user who opens pages or declines, asked or not, the question,
-    // the outcome)
-    let cases = [
-        ("", agrees, true, Some(sign_in_text), true),
-        ("write", agrees, true, Some(further), true),
-        ("", refuses, true, Some(sign_in_text), false),
-        ("write", refuses, true, Some(further), false),
-        ("", None, true, Some(sign_in_text), false),
-        ("write", None, true, Some(further), false),
-        ("", agrees, false, None, false),
-        ("write", agrees, false, None, false),
-    ];
-    for (number, (required, browser, asks, question, succeeds)) in cases.into_iter().enumerate() {
-        let kept = Kept::new(&format!("middle-{number}"));
-        let (world, file) = (Arc::new(World::new().await), kept.file());
-        sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
-        let toolbox = ToolBox::new();
-        let servers = Servers::builder().server("s", ServerConfig::url(&world.url));
-        let servers = servers.credentials(file).ask_to_sign_in(asks);
-        let servers = servers.mount(&toolbox).await.expect("mounted");
-        {
-            let mut given = world.given.lock().unwrap();
-            given.required = required;
-            if required.is_empty() {
-                given.good.clear();
-                given.renewing.clear();
-            }
-        }
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (seen, place) = (Arc::clone(&asked), Arc::clone(&world));
-        let context = ToolContext::new().with_asker(move |question: Question| {
-            seen.lock().unwrap().push((question.message.clone(), question.server.clone()));
-            let world = Arc::clone(&place);
-            async move {
-                let QuestionForm::Url(page) = &question.form else { return Answer::Nobody };
-                let Some(browser) = browser else { return Answer::Declined };
-                browser.open(&world, page).await;
-                Answer::from(json!({}))
-            }
-        });
-        let called = toolbox.call_in(&context, ToolCall::new("c", "s_json", "{}"));
-        let result = tokio::time::timeout(Duration::from_secs(30), called).await.expect("it ends");
-        assert_eq!(result.text() == "by json", succeeds, "{number}: {}", result.text());
-        let expected = question.map(|text| (text.to_owned(), Some("s".to_owned())));
-        assert_eq!(*asked.lock().unwrap(), Vec::from_iter(expected), "{number}");
-        let tokens = world.given.lock().unwrap().count;
-        assert_eq!(tokens, if succeeds { 2 } else { 1 }, "{number}");
-        assert_eq!(servers.status()[0].wants_sign_in, !succeeds, "{number}");
-    }
 }

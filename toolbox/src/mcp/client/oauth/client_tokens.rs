@@ -13,7 +13,7 @@ use rmcp::transport::auth::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::json;
-use tokio::runtime::Handle;
+use tokio::runtime::Builder;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::Instant;
 
@@ -21,7 +21,7 @@ use super::address::safe_url;
 use super::failure::error_text;
 use crate::mcp::config::{ClientCredentials, ClientProof, OAuthClient};
 
-type TokenError = StreamableHttpError<reqwest::Error>;
+type Error = StreamableHttpError<reqwest::Error>;
 
 /// The maximum time before its expiry at which a token is requested anew.
 const AHEAD: Duration = Duration::from_secs(30);
@@ -96,20 +96,20 @@ impl ClientTokens {
 
     /// Sends a request with the token. After a refusal the token is requested anew once, and with
     /// further scopes a few times.
-    pub(super) async fn send<F: Future<Output = Result<Response, TokenError>>>(
+    pub(super) async fn send<F: Future<Output = Result<Response, Error>>>(
         &self,
         mut request: RequestBuilder,
         send: impl Fn(RequestBuilder) -> F,
-    ) -> Result<Response, TokenError> {
+    ) -> Result<Response, Error> {
         let (mut is_renewed, mut steps) = (false, 0);
         let mut token = self.0.current().await?;
         loop {
             let again = request.try_clone();
-            let sent = match &token {
+            let authorized = match &token {
                 Some(token) => request.bearer_auth(token),
                 None => request,
             };
-            let refused = match send(sent).await {
+            let refused = match send(authorized).await {
                 Err(refused) => refused,
                 answered => return answered,
             };
@@ -189,7 +189,8 @@ impl ClientGrant {
         match self.granted(held, scopes).await {
             Ok((token, lifetime)) => {
                 // A token that lives shorter than that is used for half of its life.
-                let used = lifetime.map(|lifetime| lifetime - AHEAD.min(lifetime / 2));
+                let used =
+                    lifetime.map(|lifetime| lifetime.saturating_sub(AHEAD.min(lifetime / 2)));
                 held.ends = used.and_then(|used| requested.checked_add(used));
                 held.token = Some(token.clone());
                 held.failed = None;
@@ -307,17 +308,23 @@ async fn exchanged_aside(
     manager: AuthorizationManager,
     ways: Vec<ClientCredentialsConfig>,
 ) -> Result<OAuthTokenResponse, AuthError> {
-    let (_waiting, dropped) = oneshot::channel::<()>();
-    let runtime = Handle::current();
-    let exchange = tokio::task::spawn_blocking(move || {
-        runtime.block_on(async {
+    let internal = |error: &dyn std::fmt::Display| AuthError::InternalError(error.to_string());
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| internal(&error))?;
+    let (mut answer, granted) = oneshot::channel();
+    let exchange = move || {
+        let done = runtime.block_on(async {
             tokio::select! {
-                granted = exchanged(manager, ways) => granted,
-                _ = dropped => Err(failed("nothing waits for the token")),
+                done = exchanged(manager, ways) => Some(done),
+                () = answer.closed() => None,
             }
-        })
-    });
-    exchange.await.map_err(|error| AuthError::InternalError(error.to_string()))?
+        });
+        // The other end may be gone.
+        let _ = done.map(|done| answer.send(done).is_ok());
+    };
+    let thread = std::thread::Builder::new().name("oauth".to_owned());
+    thread.spawn(exchange).map_err(|error| internal(&error))?;
+    granted.await.map_err(|error| internal(&error))?
 }
 
 /// Requests a token in the first way that the authorization server and the key allow.
