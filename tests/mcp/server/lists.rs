@@ -80,7 +80,8 @@ async fn a_server_says_who_it_is() {
     );
     let mut peer = Peer::connect(service, Era::Modern).await;
     let answer = peer.request("server/discover", json!({})).await;
-    let expected = json!({"logging": {}, "tools": {"listChanged": true}});
+    let expected = json!({"logging": {}, "tools": {"listChanged": true},
+        "extensions": {"io.modelcontextprotocol/tasks": {}}});
     assert_eq!(answer["result"]["capabilities"], expected);
     assert_eq!(answer["result"]["instructions"], "Be kind.");
     let versions = answer["result"]["supportedVersions"].as_array().unwrap();

@@ -129,19 +129,25 @@ async fn capabilities_name_what_the_box_has() {
                 }
             }
         };
+        let always = |mut expected: Value| {
+            if era == Era::Modern {
+                expected["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
+            }
+            expected
+        };
         let with = capabilities(service(&toolbox())).await;
         assert_eq!(
             with,
-            json!({
+            always(json!({
                 "logging": {},
                 "tools": {"listChanged": true},
                 "prompts": {"listChanged": true},
                 "resources": {"subscribe": true, "listChanged": true},
                 "completions": {},
-            })
+            }))
         );
         let without = capabilities(Service::new(ToolBox::from(tools![add]))).await;
-        assert_eq!(without, json!({"logging": {}, "tools": {"listChanged": true}}));
+        assert_eq!(without, always(json!({"logging": {}, "tools": {"listChanged": true}})));
     }
 }
 

@@ -222,7 +222,7 @@ async fn each_end_has_its_state() {
     let (toolbox, _) = closed();
     toolbox.register(Gateway::over(&toolbox));
     let mut peer = connect(&toolbox).await;
-    let through = json!({"tool_name": "fail", "arguments": {}});
+    let through = json!({"name": "fail", "arguments": {}});
     let id = begin(&mut peer, "toolbox_execute", through).await;
     assert_eq!(state(&mut peer, &id, "completed").await["result"]["isError"], true);
     let id = begin(&mut peer, "fail", json!({})).await;
