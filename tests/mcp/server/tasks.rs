@@ -222,7 +222,7 @@ async fn each_end_has_its_state() {
     let (toolbox, _) = closed();
     toolbox.register(Gateway::over(&toolbox));
     let mut peer = connect(&toolbox).await;
-    let through = json!({"name": "fail", "arguments": "{}"});
+    let through = json!({"name": "fail", "arguments": {}});
     let id = begin(&mut peer, "toolbox_execute", through).await;
     assert_eq!(state(&mut peer, &id, "completed").await["result"]["isError"], true);
     let id = begin(&mut peer, "fail", json!({})).await;
@@ -301,10 +301,7 @@ async fn a_task_is_notified_to_those_who_listen() {
     state(&mut peer, &asking, "cancelled").await;
     let mut ended = Vec::new();
     while ended.len() < 2 {
-        let note = match peer.notes.is_empty() {
-            true => peer.next().await,
-            false => peer.notes.remove(0),
-        };
+        let note = if peer.notes.is_empty() { peer.next().await } else { peer.notes.remove(0) };
         assert_eq!(note["method"], "notifications/tasks", "{note}");
         let task = &note["params"];
         assert_eq!(task["_meta"]["io.modelcontextprotocol/subscriptionId"], listening);

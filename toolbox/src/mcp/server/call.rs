@@ -58,8 +58,8 @@ pub(super) fn call(
     let subject = GatedSubject { name: &name, arguments, inputs };
     let shared = Arc::clone(exchange.shared);
     // Without a slot, the call is answered by its result.
-    let principal = &exchange.peer.principal;
-    let slot = scope.takes_tasks().then(|| shared.tasks.reserve(principal)).flatten();
+    let principal = || exchange.peer.principal.clone();
+    let slot = scope.takes_tasks().then(|| shared.tasks.reserve(principal())).flatten();
     let run = |context: ToolContext| {
         let call = ToolCall::new(request.id.to_string(), name.clone(), arguments);
         run(shared, version, context, call, slot)

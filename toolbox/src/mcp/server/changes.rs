@@ -17,7 +17,7 @@ use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame};
 use super::session::{Handshake, RequestScope};
 use super::shared::{SERVER_INFO, ServiceShared};
 use super::subscribed::covers;
-use super::tasks::Task;
+use super::tasks::ServedTask;
 use crate::collection::WantedUri;
 use crate::context::CancellationToken;
 use crate::prompt::Prompt;
@@ -59,7 +59,7 @@ struct Wanted {
     prompts: bool,
     resources: bool,
     updates: Updates,
-    tasks: Vec<Arc<Task>>,
+    tasks: Vec<Arc<ServedTask>>,
 }
 
 /// The resources whose changes a client is notified of.
@@ -132,7 +132,7 @@ impl Wanted {
 fn tasks_of(
     mut ids: Vec<String>,
     exchange: &Exchange<'_>,
-) -> Result<Vec<Arc<Task>>, ProtocolError> {
+) -> Result<Vec<Arc<ServedTask>>, ProtocolError> {
     if ids.len() > MAX_TASKS {
         let text = format!("a subscription names at most {MAX_TASKS} tasks");
         return Err(ProtocolError::invalid_params(text));
@@ -342,7 +342,7 @@ async fn tell_updates(
 async fn tell_tasks(
     mut changes: Receiver<Arc<str>>,
     client: &Client<'_>,
-    tasks: &[Arc<Task>],
+    tasks: &[Arc<ServedTask>],
 ) -> Result<(), ClientGone> {
     let method = "notifications/tasks";
     loop {

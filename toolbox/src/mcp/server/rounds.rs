@@ -250,11 +250,11 @@ impl Drop for SuspendableCall {
 /// The calls of a service that wait for answers, by the state that their clients send back.
 #[derive(Clone, Default)]
 pub(super) struct WaitingCalls {
-    calls: Arc<Mutex<HashMap<String, WaitingCall>>>,
+    calls: Arc<Mutex<HashMap<String, SuspendedCall>>>,
     hasher: Arc<RandomState>,
 }
 
-struct WaitingCall {
+struct SuspendedCall {
     call: SuspendableCall,
     principal: Option<Principal>,
     fingerprint: u64,
@@ -300,7 +300,7 @@ impl WaitingCalls {
                 return None;
             }
             let number = calls.values().map(|waiting| waiting.number + 1).max().unwrap_or(0);
-            let waiting = WaitingCall { call, principal, fingerprint, number };
+            let waiting = SuspendedCall { call, principal, fingerprint, number };
             calls.insert(state.clone(), waiting);
             evicted
         };

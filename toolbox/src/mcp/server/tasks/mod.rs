@@ -25,7 +25,7 @@ use crate::context::recorder::CallRecorder;
 
 pub(super) use pending::PendingTask;
 pub(super) use table::{TaskSlot, Tasks};
-pub(super) use task::{Task, TaskEnd};
+pub(super) use task::{ServedTask, TaskEnd};
 
 /// The name of the extension among the capabilities.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -85,7 +85,7 @@ pub(super) fn respond(
     })))
 }
 
-fn answer(task: &Task, asked: TaskRequest, id: &RequestId) -> Answer {
+fn answer(task: &ServedTask, asked: TaskRequest, id: &RequestId) -> Answer {
     match asked {
         TaskRequest::Get => return task.detailed(id),
         TaskRequest::Update(answers) => task.update(answers),
@@ -108,7 +108,7 @@ struct KeptTask {
 
 impl KeptTask {
     /// Returns the task of a principal by the record of its call.
-    async fn find(&self, id: JobId, principal: Option<&Principal>) -> Option<Task> {
+    async fn find(&self, id: JobId, principal: Option<&Principal>) -> Option<ServedTask> {
         let call = self.journal.find(id.clone()).await?;
         let ttl = self.shared.options.task_ttl;
         let is_expired = call.accepted.elapsed().is_ok_and(|age| age >= ttl);
@@ -118,6 +118,6 @@ impl KeptTask {
         let form =
             CallForm { shared: Arc::clone(&self.shared), version: self.version, name: call.tool };
         let end = call.end.map(|(time, result)| (time, form.end_of(&result)));
-        Some(Task::kept(id.as_str(), principal.cloned(), (call.accepted, ttl), end))
+        Some(ServedTask::kept(id.as_str(), principal.cloned(), (call.accepted, ttl), end))
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::table::TaskSlot;
-use super::task::{Task, TaskEnd, TaskState};
+use super::task::{ServedTask, TaskEnd, TaskState};
 use crate::call::ToolResult;
 use crate::context::{CancellationToken, Completion, Progress, ToolContext};
 use crate::mcp::server::caller::Caller;
@@ -27,7 +27,7 @@ pub(in crate::mcp::server) struct PendingTask {
 
 /// A task whose job runs.
 pub(in crate::mcp::server) struct StartedTask {
-    task: Arc<Task>,
+    task: Arc<ServedTask>,
     slot: TaskSlot,
     completions: UnboundedReceiver<Completion>,
 }
@@ -73,7 +73,7 @@ impl PendingTask {
             channel.silence();
         }
         state.set_message(&result.text());
-        let task = Arc::new(Task {
+        let task = Arc::new(ServedTask {
             id: job.as_str().into(),
             principal: slot.principal.clone(),
             ttl,
@@ -92,7 +92,7 @@ impl StartedTask {
     pub(in crate::mcp::server) fn follow(
         mut self,
         end: impl FnOnce(&ToolResult) -> TaskEnd + Send + 'static,
-    ) -> Arc<Task> {
+    ) -> Arc<ServedTask> {
         let task = Arc::clone(&self.task);
         tokio::spawn(async move {
             let mut expiry = pin!(tokio::time::sleep(self.task.ttl));

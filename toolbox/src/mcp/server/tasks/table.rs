@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::broadcast::{Receiver, Sender};
 
-use super::task::Task;
+use super::task::ServedTask;
 use crate::context::Principal;
 use crate::sync::Mutex;
 
@@ -27,7 +27,7 @@ pub(in crate::mcp::server) struct Tasks {
 
 #[derive(Default)]
 struct TaskTable {
-    tasks: HashMap<Arc<str>, Arc<Task>>,
+    tasks: HashMap<Arc<str>, Arc<ServedTask>>,
     /// The tasks of each principal, and the calls that may become one.
     taken: HashMap<Option<Principal>, usize>,
 }
@@ -48,15 +48,15 @@ impl Tasks {
     /// Returns a place for a task of a principal; `None` if there are too many.
     pub(in crate::mcp::server) fn reserve(
         self: &Arc<Self>,
-        principal: &Option<Principal>,
+        principal: Option<Principal>,
     ) -> Option<TaskSlot> {
         let mut table = self.table.lock();
-        let own = table.taken.get(principal).copied().unwrap_or(0);
+        let own = table.taken.get(&principal).copied().unwrap_or(0);
         if own >= MAX_OF_PRINCIPAL || table.taken.values().sum::<usize>() >= MAX_TASKS {
             return None;
         }
         table.taken.insert(principal.clone(), own + 1);
-        Some(TaskSlot { tasks: Arc::downgrade(self), principal: principal.clone() })
+        Some(TaskSlot { tasks: Arc::downgrade(self), principal })
     }
 
     /// Returns the task of a principal.
@@ -64,7 +64,7 @@ impl Tasks {
         &self,
         id: &str,
         principal: Option<&Principal>,
-    ) -> Option<Arc<Task>> {
+    ) -> Option<Arc<ServedTask>> {
         let table = self.table.lock();
         table.tasks.get(id).filter(|task| task.principal.as_ref() == principal).cloned()
     }
@@ -77,7 +77,7 @@ impl Tasks {
 
 impl TaskSlot {
     /// Adds the task of this place.
-    pub(super) fn fill(&self, task: &Arc<Task>) {
+    pub(super) fn fill(&self, task: &Arc<ServedTask>) {
         if let Some(tasks) = self.tasks.upgrade() {
             tasks.table.lock().tasks.insert(Arc::clone(&task.id), Arc::clone(task));
         }

@@ -23,7 +23,7 @@ const POLL_INTERVAL: u64 = 500;
 const MAX_MESSAGE: usize = 4096;
 
 /// A call that was answered at once.
-pub(in crate::mcp::server) struct Task {
+pub(in crate::mcp::server) struct ServedTask {
     pub(super) id: Arc<str>,
     pub(super) principal: Option<Principal>,
     pub(super) ttl: Duration,
@@ -35,10 +35,10 @@ pub(in crate::mcp::server) struct Task {
 
 /// The part of a task that changes.
 #[derive(Default)]
-pub(super) struct TaskState(Mutex<Inner>);
+pub(super) struct TaskState(Mutex<MutableState>);
 
 #[derive(Default)]
-struct Inner {
+struct MutableState {
     updated: Option<SystemTime>,
     message: Option<String>,
     end: Option<TaskEnd>,
@@ -110,7 +110,7 @@ struct TaskView<'a> {
     error: Option<&'a ProtocolError>,
 }
 
-impl Task {
+impl ServedTask {
     pub(in crate::mcp::server) fn id(&self) -> &str {
         &self.id
     }
@@ -123,7 +123,7 @@ impl Task {
         end: Option<(SystemTime, TaskEnd)>,
     ) -> Self {
         let (updated, end) = end.unzip();
-        let state = Inner { updated, message: None, end };
+        let state = MutableState { updated, message: None, end };
         Self {
             id: id.into(),
             principal,

@@ -28,7 +28,8 @@ fn date(mut days: u64) -> (u64, usize, u64) {
 }
 
 fn leap_day(year: u64) -> u64 {
-    u64::from(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0))
+    let is_of_century = year.is_multiple_of(100);
+    u64::from(year.is_multiple_of(if is_of_century { 400 } else { 4 }))
 }
 
 #[cfg(test)]
