@@ -497,7 +497,7 @@ fn a_program_that_acts_for_itself_has_an_id_and_one_proof() {
     let secret = file("secret", b"hidden-text\n");
     let key = file("key", b"-----BEGIN PRIVATE KEY-----\nhidden-text\n-----END PRIVATE KEY-----\n");
     let (empty, binary) = (file("empty", b" \n"), file("binary", b"\xff\xfe"));
-    let long = file("long", &[b'x'; (64 << 10) + 1]);
+    let long = file("long", &vec![b'x'; (64 << 10) + 1]);
     let absent = serde_json::to_string(&folder.join("absent")).unwrap();
     let grant = r#""grant": "client_credentials""#;
     let id = r#""clientId": "me""#;

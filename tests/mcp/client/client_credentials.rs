@@ -392,6 +392,9 @@ async fn a_token_endpoint_that_does_wrong_gives_no_token() {
     }
 }
 
+/// A change of the configuration.
+type Change = fn(ServerConfig) -> ServerConfig;
+
 #[tokio::test]
 async fn credentials_go_to_no_place_that_the_metadata_should_not_name() {
     let set = |key: &'static str, value: Value| -> Twist {
@@ -414,7 +417,6 @@ async fn credentials_go_to_no_place_that_the_metadata_should_not_name() {
     let pinned = |config: ServerConfig| config.oauth_issuer("https://login.example.com");
     let methods = "token_endpoint_auth_methods_supported";
     let algorithms = "token_endpoint_auth_signing_alg_values_supported";
-    type Change = fn(ServerConfig) -> ServerConfig;
     let cases: Vec<(Twist, Change, &str)> = vec![
         (set("issuer", json!("https://evil.example")), same, "issuer mismatch"),
         (set("resource", json!("https://evil.example/mcp")), same, "unusable"),
