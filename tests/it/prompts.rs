@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolbox::call::{FailureKind, Role};
 use toolbox::context::{Answer, Principal};
+use toolbox::model::Message;
 use toolbox::prompt::{Prompt, PromptMessage, RenderedPrompt};
 use toolbox::tool::CompletionRequest;
 use toolbox::{Content, State, Tool, ToolBox, ToolContext, ToolError, prompt, prompts};
@@ -284,4 +285,28 @@ fn prompts_are_registered_and_copied_like_tools() {
     assert!(twice.unwrap_err().to_string().contains("failing"));
     let stateless = ToolBox::builder().prompts(prompts![recommend]).build();
     assert!(stateless.unwrap_err().to_string().contains("Library"));
+}
+
+#[test]
+fn a_prompt_becomes_a_transcript() {
+    let image = || Content::image(b"\x89PNG", "image/png");
+    let rendered = RenderedPrompt::new([
+        PromptMessage::assistant(image()),
+        PromptMessage::user("one"),
+        PromptMessage::user(image()),
+        PromptMessage::assistant("two"),
+        PromptMessage::assistant(Content::resource_link("a://b", "b")),
+        PromptMessage::user("three"),
+    ]);
+    let history = rendered.into_history();
+    let written: Vec<String> = history
+        .messages()
+        .iter()
+        .map(|message| match message {
+            Message::User(parts) => format!("user {}", parts.len()),
+            Message::Step(step) => format!("reply {}", step.reply().content()),
+        })
+        .collect();
+    assert_eq!(written, ["user 2", "reply two", "reply [resource] a://b - b", "user 1"]);
+    assert!(RenderedPrompt::new(Vec::<PromptMessage>::new()).into_history().is_empty());
 }

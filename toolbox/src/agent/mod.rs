@@ -49,6 +49,7 @@ mod jobs;
 pub(crate) mod log;
 mod outcome;
 mod paused;
+mod prompt;
 mod repeat;
 mod run;
 mod run_scope;
