@@ -305,6 +305,7 @@ fn a_prompt_becomes_a_transcript() {
         .map(|message| match message {
             Message::User(parts) => format!("user {}", parts.len()),
             Message::Step(step) => format!("reply {}", step.reply().content()),
+            other => format!("{other:?}"),
         })
         .collect();
     assert_eq!(written, ["user 2", "reply two", "reply [resource] a://b - b", "user 1"]);
