@@ -103,6 +103,7 @@ async fn prompts_and_contents_are_handed_on() {
     in_each_era(async |_, peer, behind, era| {
         let params = json!({"name": "s_review", "arguments": {"code": "a"}});
         let result = plain(&peer.request("prompts/get", params).await);
+        assert_eq!(result["description"], "A review", "that of the server, and not of its list");
         let messages = result["messages"].as_array().unwrap();
         assert_eq!(
             messages[0],

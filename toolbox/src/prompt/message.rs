@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::call::{Content, IntoToolResult, Role, ToolResult};
 
@@ -75,16 +76,18 @@ impl RenderedPrompt {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Reads the messages of a result: each part is one.
+    /// Reads the messages of a result: each part is one. `description` is that of the prompt, unless
+    /// the result has its own.
     pub(crate) fn of(description: &str, result: ToolResult) -> Self {
+        let description = match result.structured_value() {
+            Some(own) => own.get(DESCRIPTION).and_then(Value::as_str).map(str::to_owned),
+            None => Some(description.to_owned()).filter(|text| !text.is_empty()),
+        };
         let message = |mut content: Content| {
             let role = content.attributes_mut().take_role().unwrap_or(Role::User);
             PromptMessage { role, content }
         };
-        Self {
-            description: Some(description.to_owned()).filter(|text| !text.is_empty()),
-            messages: result.into_content().into_iter().map(message).collect(),
-        }
+        Self { description, messages: result.into_content().into_iter().map(message).collect() }
     }
 }
 
@@ -158,6 +161,9 @@ impl IntoPromptMessages for RenderedPrompt {
     }
 }
 
+/// The key of the structure of a result for the description of a prompt that was rendered whole.
+const DESCRIPTION: &str = "description";
+
 /// Returns messages as the result of a call: each is a part, which carries its role.
 pub(crate) fn result_of(messages: Vec<PromptMessage>) -> ToolResult {
     let part = |PromptMessage { role, mut content }: PromptMessage| {
@@ -181,6 +187,7 @@ impl IntoToolResult for Vec<PromptMessage> {
 
 impl IntoToolResult for RenderedPrompt {
     fn into_tool_result(self) -> ToolResult {
-        result_of(self.messages)
+        let Self { description, messages } = self;
+        result_of(messages).with_structured_content(json!({ DESCRIPTION: description }))
     }
 }

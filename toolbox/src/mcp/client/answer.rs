@@ -1,5 +1,7 @@
 //! A server's answer to a call, converted to a result.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -7,8 +9,8 @@ use serde_json::{Map, Value};
 use super::questions::InputRequired;
 use super::server_request::ServerRequest;
 use super::text;
-use crate::call::{Content, FailureKind, ResourceContents, Role, ToolResult};
-use crate::prompt::{self, PromptMessage};
+use crate::call::{Content, FailureKind, IntoToolResult as _, ResourceContents, Role, ToolResult};
+use crate::prompt::{PromptMessage, RenderedPrompt};
 use crate::resource;
 use crate::text::cut;
 use crate::text::{QUOTED, quote};
@@ -23,6 +25,9 @@ struct RawResult<'a> {
     /// Those of a prompt.
     #[serde(borrow, default)]
     messages: Vec<RawPromptMessage<'a>>,
+    /// That of a prompt.
+    #[serde(borrow, default)]
+    description: Option<Cow<'a, str>>,
     /// Those of a resource.
     #[serde(borrow, default)]
     contents: Vec<&'a RawValue>,
@@ -37,6 +42,9 @@ struct RawResult<'a> {
     #[serde(borrow, default, rename = "_meta")]
     meta: Option<&'a RawValue>,
 }
+
+/// The maximum length of the description of a prompt, in bytes.
+const MAX_DESCRIPTION: usize = 32 * 1024;
 
 #[derive(Deserialize)]
 struct RawPromptMessage<'a> {
@@ -96,7 +104,10 @@ fn messages_of(answer: &RawResult<'_>) -> ToolResult {
             Role::Assistant => PromptMessage::assistant(content),
         }
     };
-    prompt::result_of(answer.messages.iter().map(message).collect())
+    let mut rendered = RenderedPrompt::new(answer.messages.iter().map(message).collect::<Vec<_>>());
+    rendered.description =
+        answer.description.as_deref().map(|text| text::clean(cut(text, MAX_DESCRIPTION)).into());
+    rendered.into_tool_result()
 }
 
 fn contents_of(answer: &RawResult<'_>) -> ToolResult {
