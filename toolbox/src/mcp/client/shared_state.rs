@@ -88,11 +88,11 @@ impl SharedState {
     /// Replaces a server's prompts in the box, like its tools.
     pub(super) fn put_prompts(&self, before: &[Prompt], now: &[Prompt]) {
         let kept: HashSet<&str> = now.iter().map(Prompt::name).collect();
-        let is_ours = |there: &Prompt| {
-            let mut old = before.iter().filter(|old| old.name() == there.name());
-            old.any(|old| old.source() == there.source())
+        let old: HashMap<&str, &Prompt> = before.iter().map(|own| (own.name(), own)).collect();
+        let is_gone = |there: &Prompt| {
+            let ours = old.get(there.name()).is_some_and(|old| old.source() == there.source());
+            ours && !kept.contains(there.name())
         };
-        let is_gone = |there: &Prompt| !kept.contains(there.name()) && is_ours(there);
         if !before.is_empty() || !now.is_empty() {
             self.toolbox.prompts().exchange(is_gone, now.to_vec());
         }
