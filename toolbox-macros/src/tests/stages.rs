@@ -175,7 +175,7 @@ fn functions_are_written_as_they_were_read() {
 }
 
 #[test]
-fn one_file_quotes_code() {
+fn one_module_quotes_code() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     let quotes = |path: &std::path::Path| {
         let text = std::fs::read_to_string(path).unwrap();
