@@ -1,0 +1,25 @@
+//! The way in: a box that keeps results.
+
+use std::sync::Arc;
+
+use super::keeper::Keeper;
+use super::reader::Reader;
+use super::resource::kept_results;
+use super::store::ResultStore;
+use crate::collection::ToolBoxBuilder;
+
+impl ToolBoxBuilder {
+    /// Keeps results that are larger than [`max_result_tokens`](Self::max_result_tokens) in a
+    /// store, and adds the tool `result_read`, which reads them by handle, and the resource
+    /// `result://{handle}`, which is the whole; see [`results`](crate::results).
+    ///
+    /// Without a store, the middle of a text beyond
+    /// [`max_result_bytes`](Self::max_result_bytes) is left out.
+    #[track_caller]
+    pub fn keep_results(self, store: impl ResultStore) -> Self {
+        let keeper = Keeper::new(Arc::new(store));
+        let tools = Reader::new(&keeper);
+        let resources: Vec<_> = kept_results(&keeper).into_iter().collect();
+        self.keeper(keeper).tools(tools).resources(resources)
+    }
+}
