@@ -1,0 +1,202 @@
+// Requests to the program. Each carries the half of the session that is no cookie.
+
+const KEY = "toolbox-page-key";
+
+/** A refusal of the program, with its sentence for the person at the page. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly body: any,
+  ) {
+    super(message);
+  }
+}
+
+export function hasKey(): boolean {
+  return localStorage.getItem(KEY) !== null;
+}
+
+export function forgetKey(): void {
+  localStorage.removeItem(KEY);
+}
+
+function headers(more: Record<string, string> = {}): Record<string, string> {
+  return { "x-toolbox-page": localStorage.getItem(KEY) ?? "", ...more };
+}
+
+async function refusal(response: Response): Promise<Refusal> {
+  const text = await response.text();
+  let body: any = null;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    body = null;
+  }
+  const message = typeof body?.error === "string" ? body.error : text.slice(0, 300) || `status ${response.status}`;
+  return new Refusal(response.status, message, body);
+}
+
+/** Exchanges the token of a link, or that of the program, for a session. */
+export async function openSession(token: string): Promise<void> {
+  const response = await fetch("/api/session", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  if (!response.ok) {
+    throw await refusal(response);
+  }
+  localStorage.setItem(KEY, (await response.json()).key);
+}
+
+export async function get<T>(path: string): Promise<T> {
+  const response = await fetch(path, { headers: headers() });
+  if (!response.ok) {
+    throw await refusal(response);
+  }
+  return response.json();
+}
+
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: headers({ "content-type": "application/json" }),
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) {
+    throw await refusal(response);
+  }
+  return response.json();
+}
+
+/** Makes a call; `visit` gets each line of the answer. */
+export async function stream(path: string, body: unknown, visit: (line: any) => void): Promise<void> {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: headers({ "content-type": "application/json" }),
+    body: JSON.stringify(body),
+  });
+  if (!response.ok || !response.body) {
+    throw await refusal(response);
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) {
+      break;
+    }
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line) {
+        visit(JSON.parse(line));
+      }
+    }
+  }
+}
+
+export interface StreamHandler {
+  event(name: string, data: any): void;
+  state(state: "open" | "lost" | "ended"): void;
+}
+
+/** Follows the events of the program, and connects anew for as long as the page is open. */
+export function follow(handler: StreamHandler): () => void {
+  let stopped = false;
+  let last = "";
+  let wait = 250;
+  let abort = new AbortController();
+  let wake: (() => void) | undefined;
+  const nudge = () => {
+    wait = 250;
+    wake?.();
+  };
+  const run = async () => {
+    while (!stopped) {
+      abort = new AbortController();
+      try {
+        const more: Record<string, string> = last ? { "last-event-id": last } : {};
+        const response = await fetch("/api/events", { headers: headers(more), signal: abort.signal });
+        if (response.status === 401) {
+          handler.state("ended");
+          wait = 2000;
+        } else if (response.ok && response.body) {
+          handler.state("open");
+          wait = 250;
+          await read(response.body, (name, data, id) => {
+            last = id || last;
+            handler.event(name, data);
+          });
+          handler.state("lost");
+        } else {
+          handler.state("lost");
+        }
+      } catch {
+        if (!stopped) {
+          handler.state("lost");
+        }
+      }
+      if (!stopped) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, wait);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        wait = Math.min(wait * 2, 4000);
+      }
+    }
+  };
+  // Another tab that opened a new link has a new key.
+  const changed = (event: StorageEvent) => {
+    if (event.key === KEY) {
+      nudge();
+    }
+  };
+  window.addEventListener("storage", changed);
+  window.addEventListener("online", nudge);
+  void run();
+  return () => {
+    stopped = true;
+    abort.abort();
+    wake?.();
+    window.removeEventListener("storage", changed);
+    window.removeEventListener("online", nudge);
+  };
+}
+
+async function read(
+  body: ReadableStream<Uint8Array>,
+  visit: (name: string, data: any, id: string) => void,
+): Promise<void> {
+  const reader = body.pipeThrough(new TextDecoderStream() as any).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) {
+      return;
+    }
+    const pieces = (rest + value).split("\n\n");
+    rest = pieces.pop() ?? "";
+    for (const piece of pieces) {
+      let name = "message";
+      let data = "";
+      let id = "";
+      for (const line of piece.split("\n")) {
+        if (line.startsWith("event: ")) {
+          name = line.slice(7);
+        } else if (line.startsWith("data: ")) {
+          data += line.slice(6);
+        } else if (line.startsWith("id: ")) {
+          id = line.slice(4);
+        }
+      }
+      if (data) {
+        visit(name, JSON.parse(data), id);
+      }
+    }
+  }
+}

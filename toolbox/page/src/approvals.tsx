@@ -1,0 +1,286 @@
+// Calls and questions that wait for a person.
+import { useEffect, useState } from "preact/hooks";
+import { Refusal, post } from "./api";
+import { Form, initial } from "./form/index";
+import type { Fault, Json } from "./form/index";
+import { parse, write } from "./form/json";
+import { href, waiting } from "./state";
+import type { Waiting } from "./state";
+import { useStore } from "./store";
+import { Block, Line, Outside, number, pretty, visible } from "./text";
+
+interface Settled {
+  id: number;
+  what: string;
+  bad: boolean;
+}
+
+/** The last decisions of this page, the newest first. */
+const settled: Settled[] = [];
+
+export function Approvals() {
+  const entries = useStore(waiting);
+  const [, again] = useState({});
+  const note = (own: Settled) => {
+    settled.unshift(own);
+    settled.length = Math.min(settled.length, 20);
+    again({});
+  };
+  return (
+    <div class="one">
+      <h2>Approvals</h2>
+      <Permission />
+      <div role="status" aria-live="polite">
+        {settled.slice(0, 5).map((own) => (
+          <p key={`${own.id} ${own.what}`} class={own.bad ? "bad" : "good"}>
+            <Line text={own.what} max={600} />
+          </p>
+        ))}
+      </div>
+      {entries.length === 0 && <p class="empty">Nothing waits. Calls of tools that need approval, and questions of tools, appear here.</p>}
+      {entries.map((entry) => (
+        <Entry key={entry.id} entry={entry} settle={note} />
+      ))}
+    </div>
+  );
+}
+
+/** Asks the browser to report new entries while another page is in front. */
+function Permission() {
+  const [state, setState] = useState(() => ("Notification" in window ? Notification.permission : "denied"));
+  if (state !== "default") {
+    return null;
+  }
+  return (
+    <p>
+      <button type="button" onClick={async () => setState(await Notification.requestPermission())}>
+        Notify me of new ones
+      </button>
+    </p>
+  );
+}
+
+function Entry({ entry, settle }: { entry: Waiting; settle(own: Settled): void }) {
+  const [since, setSince] = useState(Math.max(0, Date.now() - entry.since_ms));
+  const [fault, setFault] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [faults, setFaults] = useState<Fault[]>([]);
+
+  useEffect(() => {
+    const timer = setInterval(() => setSince(Math.max(0, Date.now() - entry.since_ms)), 1000);
+    return () => clearInterval(timer);
+  }, [entry.since_ms]);
+
+  const say = async (word: Record<string, unknown>, what: string) => {
+    setBusy(true);
+    setFault("");
+    setFaults([]);
+    try {
+      await post("/api/decide", { id: entry.id, ...word });
+      settle({ id: entry.id, what: `${entry.tool}: ${what}`, bad: false });
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 422) {
+        setFault(error.message);
+        setFaults(error.body?.faults ?? []);
+      } else if (error instanceof Refusal && (error.status === 409 || error.status === 410)) {
+        settle({ id: entry.id, what: `${entry.tool}: ${error.message}`, bad: true });
+      } else {
+        setFault(error instanceof Error ? error.message : String(error));
+      }
+    }
+    setBusy(false);
+  };
+
+  const hints = entry.annotations ?? {};
+  return (
+    <article class="card" aria-labelledby={`entry-${entry.id}`}>
+      <h3 id={`entry-${entry.id}`}>
+        {entry.kind === "approval" ? (
+          <>
+            May <code><Line text={entry.tool} /></code> run?
+          </>
+        ) : (
+          <>
+            <code><Line text={entry.origin} /></code> asks
+          </>
+        )}{" "}
+        <span class="quiet">{number(Math.floor(since / 1000))} s</span>
+      </h3>
+      <p class="quiet">
+        {entry.conversation && (
+          <>
+            Conversation <Line text={entry.conversation} />.{" "}
+          </>
+        )}
+        {entry.principal && (
+          <>
+            For <Line text={entry.principal} />.{" "}
+          </>
+        )}
+        {entry.depth > 0 && `Within ${entry.depth} call${entry.depth > 1 ? "s" : ""} above. `}
+        <a href={href("live", `call:${entry.call}`)}>What led to it</a>
+      </p>
+      {entry.tainted && <p class="warn">The model has read text of untrusted sources before this call.</p>}
+      {hints.destructiveHint && <p class="warn">The tool may destroy something.</p>}
+      {entry.kind === "approval" ? (
+        <Decide entry={entry} busy={busy} faults={faults} say={say} />
+      ) : entry.url !== undefined ? (
+        <>
+          <Block text={entry.message ?? ""} label="Question" />
+          <p>
+            It asks to open <Outside href={entry.url} />
+          </p>
+          <p class="acts">
+            <button type="button" class="primary" disabled={busy} onClick={() => say({ word: "accept", answer: "true" }, "agreed to open the page")}>
+              I open it
+            </button>
+            <button type="button" disabled={busy} onClick={() => say({ word: "decline" }, "declined")}>
+              Decline
+            </button>
+          </p>
+        </>
+      ) : (
+        <Reply entry={entry} busy={busy} say={say} />
+      )}
+      {fault && (
+        <p class="bad" role="alert">
+          {visible(fault)}
+        </p>
+      )}
+    </article>
+  );
+}
+
+interface SayProps {
+  entry: Waiting;
+  busy: boolean;
+  say(word: Record<string, unknown>, what: string): Promise<void>;
+}
+
+function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
+  const [schema] = useState(() => parse(entry.schema ?? "true"));
+  const [text, setText] = useState(() => pretty(entry.arguments ?? "{}"));
+  const [edits, setEdits] = useState(false);
+  const [reason, setReason] = useState("");
+  let value: Json | undefined;
+  let syntax = "";
+  try {
+    value = parse(text);
+  } catch (error) {
+    syntax = String(error);
+  }
+  return (
+    <>
+      {edits ? (
+        <div class="pair">
+          <form aria-label="Other arguments" onSubmit={(event) => event.preventDefault()}>
+            {!syntax && (
+              <Form
+                schema={schema}
+                value={value}
+                faults={faults}
+                disabled={busy}
+                onChange={(value) => setText(value === undefined ? "{}" : write(value, { indent: 2 }))}
+              />
+            )}
+          </form>
+          <div>
+            <label for={`json-${entry.id}`}>JSON</label>
+            <textarea
+              id={`json-${entry.id}`}
+              class="code"
+              rows={8}
+              spellcheck={false}
+              value={text}
+              aria-invalid={syntax !== "" || faults.length > 0}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+            {syntax && <p class="bad">{visible(syntax)}</p>}
+          </div>
+        </div>
+      ) : (
+        <Block text={text} label="Arguments" />
+      )}
+      <p class="acts">
+        {edits ? (
+          <>
+            <button type="button" class="primary" disabled={busy || syntax !== ""} onClick={() => say({ word: "edit", arguments: text }, "approved with other arguments")}>
+              Approve with these arguments
+            </button>
+            <button type="button" disabled={busy} onClick={() => (setEdits(false), setText(pretty(entry.arguments ?? "{}")))}>
+              Keep the arguments
+            </button>
+          </>
+        ) : (
+          <>
+            <button type="button" class="primary" disabled={busy} onClick={() => say({ word: "approve" }, "approved")}>
+              Approve
+            </button>
+            <button type="button" disabled={busy} onClick={() => setEdits(true)}>
+              Edit
+            </button>
+          </>
+        )}
+        <button type="button" disabled={busy} onClick={() => say({ word: "defer" }, "deferred")}>
+          Defer
+        </button>
+      </p>
+      <form
+        class="acts"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void say({ word: "deny", reason }, "denied");
+        }}
+      >
+        <label>
+          Reason, for the model{" "}
+          <input type="text" value={reason} maxLength={2000} onInput={(event) => setReason(event.currentTarget.value)} />
+        </label>
+        <button type="submit" class="danger" disabled={busy}>
+          Deny
+        </button>
+      </form>
+    </>
+  );
+}
+
+function Reply({ entry, busy, say }: SayProps) {
+  const [schema] = useState(() => parse(entry.schema ?? "true"));
+  const [text, setText] = useState(() => write(initial(schema) ?? {}, { indent: 2 }));
+  let value: Json | undefined;
+  let syntax = "";
+  try {
+    value = parse(text);
+  } catch (error) {
+    syntax = String(error);
+  }
+  return (
+    <form
+      aria-label="Answer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!syntax) {
+          void say({ word: "accept", answer: text }, "answered");
+        }
+      }}
+    >
+      <Block text={entry.message ?? ""} label="Question" />
+      {!syntax && (
+        <Form schema={schema} value={value} faults={[]} disabled={busy} onChange={(value) => setText(value === undefined ? "{}" : write(value, { indent: 2 }))} />
+      )}
+      <details>
+        <summary>JSON</summary>
+        <textarea class="code" aria-label="Answer as JSON" rows={6} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        {syntax && <p class="bad">{visible(syntax)}</p>}
+      </details>
+      <p class="acts">
+        <button type="submit" class="primary" disabled={busy || syntax !== ""}>
+          Answer
+        </button>
+        <button type="button" disabled={busy} onClick={() => say({ word: "decline" }, "declined")}>
+          Decline
+        </button>
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,108 @@
+// The state of the program, as this page knows it.
+import { Store } from "./store";
+
+export interface ToolSummary {
+  name: string;
+  title: string | null;
+  server: string | null;
+  tags: string[];
+  description: string;
+  tokens: number;
+  read_only: boolean | null;
+  destructive: boolean | null;
+  approval: boolean;
+  deferred: boolean;
+  permitted: boolean;
+  lints: number;
+}
+
+export interface Withheld {
+  name: string;
+  reason: string;
+  detail: string;
+  definition: string | null;
+}
+
+export interface ServerStatus {
+  name: string;
+  target: string[];
+  state: string;
+  protocol_version: string | null;
+  server_name: string | null;
+  server_version: string | null;
+  instructions: string | null;
+  tools: number;
+  prompts: string[];
+  resources: string[];
+  withheld: Withheld[];
+  notices: string[];
+  error: string | null;
+  wants_sign_in: boolean;
+}
+
+export interface Waiting {
+  id: number;
+  kind: "approval" | "question";
+  call: string;
+  tool: string;
+  principal: string;
+  conversation: string | null;
+  depth: number;
+  tainted: boolean;
+  since_ms: number;
+  arguments?: string;
+  schema?: string;
+  description?: string;
+  annotations?: Record<string, boolean>;
+  message?: string;
+  origin?: string;
+  url?: string;
+}
+
+export interface ProgramState {
+  title: string;
+  version: string;
+  boot: string;
+  generation: number;
+  tools: number;
+  servers: ServerStatus[];
+  lock_file: boolean;
+  mcp_url: string | null;
+  waiting: Waiting[];
+}
+
+export interface Session {
+  state: "starting" | "closed" | "open";
+  /** The reason why there is no session. */
+  why: string;
+}
+
+export const session = new Store<Session>({ state: "starting", why: "" });
+export const connection = new Store<"open" | "lost" | "ended">("lost");
+export const program = new Store<ProgramState | null>(null);
+export const tools = new Store<ToolSummary[]>([]);
+export const waiting = new Store<Waiting[]>([]);
+
+/** The part of the address behind `#/`: a tab, and what is open in it. */
+export const route = new Store<string[]>(parts());
+
+function parts(): string[] {
+  const hash = location.hash.startsWith("#/") ? location.hash.slice(2) : "tools";
+  return hash.split("/").map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+}
+
+window.addEventListener("hashchange", () => route.set(parts()));
+
+export function go(...to: string[]): void {
+  location.hash = "#/" + to.map(encodeURIComponent).join("/");
+}
+
+export function href(...to: string[]): string {
+  return "#/" + to.map(encodeURIComponent).join("/");
+}

@@ -1,0 +1,282 @@
+// A tool tried by hand: the form beside the JSON, the result, and the calls before.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Refusal, post, stream } from "./api";
+import { asCommand, asCurl, asTest } from "./copies";
+import { Form, initial } from "./form/index";
+import type { Fault, Json } from "./form/index";
+import { parse, write } from "./form/json";
+import { Result, textOf } from "./result";
+import type { CallResult } from "./result";
+import { program } from "./state";
+import { useStore } from "./store";
+import type { Detail } from "./tools";
+import { Copy, Line, milliseconds, visible } from "./text";
+
+interface Past {
+  tool: string;
+  arguments: string;
+  at: number;
+  result: CallResult | null;
+  fault: string;
+}
+
+interface Progress {
+  done: number;
+  total: number | null;
+  message: string | null;
+}
+
+interface Check {
+  repairs?: string[];
+  refusal?: string;
+  code?: string | null;
+  faults?: Fault[];
+}
+
+/** The calls of this page since it was opened, the newest first. */
+const past: Past[] = [];
+const MOST = 100;
+
+/** The arguments that were typed, by tool, kept while other tools are open. */
+const drafts = new Map<string, string>();
+
+export function Try({ detail }: { detail: Detail }) {
+  const schema = useMemo(() => parse(detail.schema), [detail.schema]);
+  const state = useStore(program);
+  const [text, setText] = useState(() => drafts.get(detail.name) ?? first(detail, schema));
+  const [check, setCheck] = useState<Check>({});
+  const [running, setRunning] = useState<string | null>(null);
+  const [progress, setProgress] = useState<Progress | null>(null);
+  const [shown, setShown] = useState<Past | null>(past.find((own) => own.tool === detail.name) ?? null);
+  const alive = useRef(true);
+
+  useEffect(() => () => void (alive.current = false), []);
+
+  let value: Json | undefined;
+  let syntax = "";
+  try {
+    value = parse(text);
+  } catch (error) {
+    syntax = error instanceof Error ? error.message : String(error);
+  }
+  drafts.set(detail.name, text);
+
+  // The gate is asked for every change, and words each fault as a model would read it.
+  useEffect(() => {
+    let current = true;
+    const timer = setTimeout(() => {
+      post<Check>("/api/check", { tool: detail.name, arguments: text }).then(
+        (found) => current && setCheck(found),
+        () => {},
+      );
+    }, 250);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [text, detail.name, detail.schema]);
+
+  const call = async () => {
+    const id = `page-${crypto.randomUUID()}`;
+    setRunning(id);
+    setProgress(null);
+    const own: Past = { tool: detail.name, arguments: text, at: Date.now(), result: null, fault: "" };
+    try {
+      await stream("/api/calls", { id, tool: detail.name, arguments: text }, (line) => {
+        if (line.progress && alive.current) {
+          setProgress(line.progress);
+        }
+        if (line.result) {
+          own.result = line.result;
+        }
+      });
+      if (!own.result) {
+        own.fault = "The connection ended before the result.";
+      }
+    } catch (error) {
+      own.fault = error instanceof Refusal ? error.message : "The program cannot be reached.";
+    }
+    past.unshift(own);
+    past.length = Math.min(past.length, MOST);
+    if (alive.current) {
+      setRunning(null);
+      setProgress(null);
+      setShown(own);
+      if (own.result?.faults.length) {
+        setCheck({ refusal: textOf(own.result), faults: own.result.faults });
+      }
+    }
+  };
+
+  const cancel = () => {
+    if (running) {
+      post("/api/cancel", { id: running }).catch(() => {});
+    }
+  };
+
+  const keys = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !running) {
+      event.preventDefault();
+      void call();
+    } else if (event.key === "Escape" && running) {
+      cancel();
+    }
+  };
+
+  const faults = check.faults ?? [];
+  const own = past.filter((past) => past.tool === detail.name);
+  const lastText = shown?.result && !shown.result.is_error ? textOf(shown.result) : null;
+  return (
+    <div class="try" onKeyDown={keys}>
+      {detail.description && (
+        <p class="quiet">
+          <Line text={detail.description} max={400} />
+        </p>
+      )}
+      <div class="pair">
+        <form
+          aria-label="Arguments"
+          noValidate
+          autocomplete="off"
+          onSubmit={(event) => {
+            event.preventDefault();
+            // A field that holds no JSON, or no number, is shown first: its value is an older one.
+            if (!running && event.currentTarget.reportValidity()) {
+              void call();
+            }
+          }}
+        >
+          <h3>Form</h3>
+          {syntax ? (
+            <p class="warn">The JSON beside cannot be read, so the form waits for it.</p>
+          ) : (
+            <Form
+              schema={schema}
+              value={value}
+              faults={faults}
+              disabled={running !== null}
+              onChange={(value) => setText(value === undefined ? "{}" : write(value, { indent: 2 }))}
+            />
+          )}
+          <p class="acts">
+            <button type="submit" class="primary" disabled={running !== null}>
+              Call
+            </button>
+            {running && (
+              <button type="button" onClick={cancel}>
+                Cancel
+              </button>
+            )}
+            <button type="button" disabled={running !== null} onClick={() => setText(first(detail, schema))}>
+              Start over
+            </button>
+            {detail.examples.map((example, at) => (
+              <button key={at} type="button" disabled={running !== null} onClick={() => setText(write(parse(example), { indent: 2 }))}>
+                Example {at + 1}
+              </button>
+            ))}
+          </p>
+        </form>
+        <div>
+          <h3>
+            <label for="json">JSON</label>
+          </h3>
+          <textarea
+            id="json"
+            class="code"
+            spellcheck={false}
+            autocomplete="off"
+            rows={Math.min(24, Math.max(6, text.split("\n").length + 1))}
+            value={text}
+            readOnly={running !== null}
+            aria-invalid={syntax !== "" || faults.length > 0}
+            aria-describedby="judged"
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          <div id="judged" aria-live="polite">
+            {syntax && <p class="bad">{visible(syntax)}</p>}
+            {!syntax && check.refusal && faults.length === 0 && <p class="bad">{visible(check.refusal)}</p>}
+            {faults.length > 0 && (
+              <ul class="bad faults">
+                {faults.map((fault, at) => (
+                  <li key={at}>
+                    <Line text={fault.message} max={600} />
+                  </li>
+                ))}
+              </ul>
+            )}
+            {!syntax && check.repairs?.length === 0 && <p class="good">The gate takes these arguments.</p>}
+            {check.repairs?.map((repair) => (
+              <p key={repair} class="warn">
+                The gate would repair: <Line text={repair} />
+              </p>
+            ))}
+          </div>
+          <p class="acts">
+            <Copy text={() => asCommand(detail.name, text)}>As command</Copy>
+            <Copy text={() => asCurl(detail.name, text, state?.mcp_url ?? null)}>As curl</Copy>
+            <Copy text={() => asTest(detail.name, text, lastText)}>As Rust test</Copy>
+          </p>
+        </div>
+      </div>
+      <div aria-live="polite">
+        {running && (
+          <p class="running">
+            {progress ? (
+              <>
+                <progress value={progress.total ? progress.done : undefined} max={progress.total ?? undefined} aria-label="Progress of the call" />{" "}
+                <Line text={progress.message ?? `${progress.done}${progress.total ? ` of ${progress.total}` : ""}`} />
+              </>
+            ) : detail.approval ? (
+              "Runs, or waits for an approval: see the tab Approvals"
+            ) : (
+              "Runs"
+            )}
+          </p>
+        )}
+        {!running && shown?.fault && (
+          <p class="bad" role="alert">
+            {visible(shown.fault)}
+          </p>
+        )}
+      </div>
+      {!running && shown?.result && <Result key={shown.at} result={shown.result} />}
+      {own.length > 0 && (
+        <section>
+          <h3>Calls before</h3>
+          <ul class="history">
+            {own.map((past) => (
+              <li key={past.at}>
+                <button type="button" aria-pressed={past === shown} onClick={() => setShown(past)}>
+                  {new Date(past.at).toLocaleTimeString("en-GB")}{" "}
+                  <span class={past.result && !past.result.is_error ? "good" : "bad"}>
+                    {past.result ? (past.result.is_error ? (past.result.code ?? "failed") : "done") : "lost"}
+                  </span>{" "}
+                  {past.result && <span class="quiet">{milliseconds(past.result.took_ms)}</span>}{" "}
+                  <code>
+                    <Line text={past.arguments} max={80} />
+                  </code>
+                </button>{" "}
+                <button type="button" onClick={() => setText(past.arguments)}>
+                  Take these arguments
+                </button>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function first(detail: Detail, schema: Json): string {
+  const example = detail.examples[0];
+  if (example !== undefined) {
+    try {
+      return write(parse(example), { indent: 2 });
+    } catch {
+      // An example that is no JSON is none.
+    }
+  }
+  return write(initial(schema) ?? {}, { indent: 2 });
+}

@@ -1,0 +1,30 @@
+// Runs the flows: node tests/run.mjs [WORD …], each of which a name has to hold.
+import { context, keep, open, run, start } from "./harness.mjs";
+import * as approvals from "./approvals.mjs";
+import * as live from "./live.mjs";
+import * as safety from "./safety.mjs";
+import * as tools from "./tools.mjs";
+import * as trying from "./try.mjs";
+
+const program = await start("--hostile");
+const first = await context();
+await open(first, program);
+keep();
+
+/** Opens a page in a session of its own, at a tab. A page of an earlier flow has no part in it. */
+async function session(at, options) {
+  const [page] = first.pages();
+  const link = await page.evaluate(async () => {
+    const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
+    return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
+  });
+  const own = await context(options);
+  const next = await open(own, { link });
+  await next.evaluate((at) => (location.hash = `#/${at}`), at);
+  return next;
+}
+
+for (const part of [tools, trying, approvals, live, safety]) {
+  part.register(program, session);
+}
+await run();
