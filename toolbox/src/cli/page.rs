@@ -1,0 +1,117 @@
+//! `page`, and the page beside `serve`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::arguments::{InspectCommand, PageCommand};
+use super::attendance::Attendance;
+use super::beside::bound;
+use super::live::LiveConfig;
+use super::outcome::{Exit, Outcome, complain};
+use super::program::Configured;
+use super::serve::{interruption, logged, token_in, unless_interrupted};
+use super::source::ranking;
+use crate::collection::ToolBox;
+use crate::mcp::{Connect, ServerConfig, Servers};
+use crate::page::Page;
+use crate::text::clean;
+
+/// Opens the page over the servers of a configuration, and follows its changes.
+pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outcome {
+    let (configured, watch) = Configured::watched(file);
+    let settings = configured.config.settings();
+    for problem in &configured.problems {
+        complain(&clean(&problem.to_string()));
+    }
+    let attendance = Attendance::new();
+    let toolbox = configured.built(attendance.attend(ToolBox::builder()));
+    let mounting = configured.mount(&toolbox, Connect::InBackground, false, logged);
+    let Some(mounted) = unless_interrupted(mounting).await else {
+        return Outcome::fine(String::new(), json!({}));
+    };
+    let servers = match mounted {
+        Ok(servers) => servers,
+        Err(error) => return Outcome::failed(Exit::Config, error.to_string()),
+    };
+    let page = attendance
+        .page(toolbox.clone())
+        .ranking(ranking(settings))
+        .servers(servers.clone(), settings.lock_file.is_some());
+    let live = LiveConfig {
+        toolbox,
+        servers: Some(servers.clone()),
+        backend: None,
+        fault: None,
+        initial: settings.clone(),
+        settings: settings.clone(),
+    };
+    let following = watch.map(|watch| tokio::spawn(live.follow(watch)));
+    let outcome = opened(page, wanted).await;
+    if let Some(following) = following {
+        following.abort();
+    }
+    servers.close().await;
+    outcome
+}
+
+/// Opens the page over one server.
+pub(super) async fn inspect(wanted: InspectCommand) -> Outcome {
+    let mut words = wanted.server.into_iter();
+    let first = words.next().unwrap_or_default();
+    let config = if first.starts_with("http://") || first.starts_with("https://") {
+        ServerConfig::url(first)
+    } else {
+        ServerConfig::command(first).args(words)
+    };
+    let attendance = Attendance::new();
+    let toolbox = attendance.attend(ToolBox::builder()).build().unwrap_or_default();
+    let mounting = Servers::builder()
+        .server("inspected", config)
+        .relay_questions(true)
+        .connect_when(Connect::InBackground)
+        .on_change(logged)
+        .mount(&toolbox);
+    let servers = match mounting.await {
+        Ok(servers) => servers,
+        Err(error) => return Outcome::failed(Exit::Config, error.to_string()),
+    };
+    let page = attendance.page(toolbox).servers(servers.clone(), false);
+    let outcome = opened(page, wanted.page).await;
+    servers.close().await;
+    outcome
+}
+
+/// Opens the page over the box of a user's own program.
+pub(super) async fn own(toolbox: ToolBox, wanted: PageCommand) -> Outcome {
+    opened(Attendance::new().page_over(&toolbox).0, wanted).await
+}
+
+/// Serves a page on an address of its own until the process is asked to end.
+async fn opened(mut page: Page, wanted: PageCommand) -> Outcome {
+    for host in wanted.allow_host {
+        page = page.allow_host(host);
+    }
+    if let Some(path) = wanted.sessions {
+        page = page.session_file(path);
+    }
+    match wanted.token_file.map(|path| token_in(&path)).transpose() {
+        Ok(Some(token)) => page = page.token(token),
+        Ok(None) => {}
+        Err(what) => return Outcome::failed(Exit::Usage, what),
+    }
+    let (listener, link) = match bound(&page, wanted.http).await {
+        Ok(bound) => bound,
+        Err(failed) => return failed,
+    };
+    let interruption = interruption();
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{link}").and_then(|()| out.flush());
+    drop(out);
+    complain("the link opens the page once; end with Ctrl-C");
+    match page.serve(listener, interruption).await {
+        Ok(()) => Outcome::fine(String::new(), json!({})),
+        Err(error) => Outcome::failed(Exit::Usage, error.to_string()),
+    }
+}

@@ -1,0 +1,202 @@
+//! Calls that the page makes: a check of arguments, a call with its progress, a cancellation.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use hyper::body::Frame;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::admission::Admitted;
+use super::inner::PageInner;
+use super::reply::refused;
+use crate::call::{ArgumentsError, ToolCall, ToolResult};
+use crate::context::{CancellationToken, Conversation, ToolContext};
+use crate::dialect::{EstimatedTokens, TokenCounter as _};
+
+/// The most calls of the page that run at once.
+const MAX_CALLS: usize = 64;
+
+/// The reports of a call that wait for a slow browser; further ones are dropped.
+const WAITING: usize = 32;
+
+/// A call, as the page asks for it.
+#[derive(Deserialize)]
+pub(super) struct WantedCall {
+    /// The id, by which the page cancels the call.
+    #[serde(default)]
+    pub(super) id: String,
+    pub(super) tool: String,
+    /// The arguments as JSON text, so that no number is rounded on the way.
+    pub(super) arguments: String,
+}
+
+/// Returns the faults of arguments, or the repairs that the gate would make.
+pub(super) fn checked(page: &PageInner, wanted: WantedCall) -> Value {
+    let call = ToolCall::new(wanted.id, wanted.tool, wanted.arguments);
+    match page.options.toolbox.check(&call) {
+        Ok(repairs) => json!({
+            "repairs": repairs.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }),
+        Err(refusal) => json!({
+            "refusal": refusal.text(),
+            "code": refusal.code(),
+            "faults": faults(&refusal),
+        }),
+    }
+}
+
+/// Returns the faults that a refusal lists, by the paths of their values.
+pub(super) fn faults(result: &ToolResult) -> Value {
+    let error = result.source().and_then(|source| source.downcast_ref::<ArgumentsError>());
+    let faults = error.map(ArgumentsError::faults);
+    let faults = faults.into_iter().flat_map(|faults| faults.iter());
+    faults.map(|fault| json!({"path": fault.path, "message": fault.to_string()})).collect()
+}
+
+/// Makes a call. The response has a line of JSON for each report of progress, and one for the
+/// result.
+pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted) -> Response {
+    let token = CancellationToken::new();
+    let id = if wanted.id.is_empty() { "page".to_owned() } else { wanted.id };
+    {
+        let mut calls = page.calls.lock();
+        if calls.contains_key(&id) {
+            return refused(StatusCode::CONFLICT, "a call of this id runs already");
+        }
+        if calls.len() >= MAX_CALLS {
+            let why = "too many calls of the page run; wait for one, or cancel it";
+            return refused(StatusCode::TOO_MANY_REQUESTS, why);
+        }
+        calls.insert(id.clone(), token.clone());
+    }
+    let guard = CallGuard { page: Arc::clone(page), id: id.clone(), token: token.clone() };
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let reports = sender.clone();
+    let context = ToolContext::new()
+        .with(Conversation::new("page", caller.number.to_string()))
+        .with_shared_approver(Arc::new(page.options.inbox.clone()))
+        .with_asker(page.options.inbox.clone())
+        .with_cancellation(token.clone())
+        .with_progress(move |progress| {
+            let report = json!({"progress": {
+                "done": progress.done,
+                "total": progress.total,
+                "message": progress.message,
+            }});
+            // A browser that does not read loses reports, and no tool waits for it.
+            let _ = reports.try_send(CallLine::Report(line(&report)));
+        });
+    let toolbox = page.options.toolbox.clone();
+    let call = ToolCall::new(id, wanted.tool, wanted.arguments);
+    tokio::spawn(async move {
+        let _guard = guard;
+        let began = Instant::now();
+        let result = toolbox.call_in(&context, call).await;
+        drop(context);
+        let result = line(&json!({"result": shown(&result, began)}));
+        let _ = sender.send(CallLine::Last(result)).await;
+    });
+    let mut response = Response::new(Body::new(LineBody { lines: Some(receiver), token }));
+    let lines = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(header::CONTENT_TYPE, lines);
+    response
+}
+
+/// Cancels a call; returns `false` if none of this id runs.
+pub(super) fn cancel(page: &PageInner, id: &str) -> bool {
+    let calls = page.calls.lock();
+    calls.get(id).map(CancellationToken::cancel).is_some()
+}
+
+/// Returns a result as the page shows it.
+fn shown(result: &ToolResult, began: Instant) -> Value {
+    let text = result.text();
+    let mut value = json!({
+        "content": result.content(),
+        "is_error": result.is_error(),
+        "is_pending": result.is_pending(),
+        "code": result.code(),
+        "for_user": result.user_text(),
+        "repairs": result.repairs().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "edited": result.edited().map(|arguments| arguments.as_str().to_owned()),
+        "handle": result.handle(),
+        "omitted_bytes": result.omitted_bytes(),
+        "bytes": text.len(),
+        "tokens": EstimatedTokens.count(&text),
+        "took_ms": began.elapsed().as_secs_f64() * 1000.0,
+        "faults": faults(result),
+    });
+    if let Some(structured) = result.structured_content() {
+        // As text, since a browser would round large numbers.
+        value["structured"] = structured.to_string().into();
+    }
+    value
+}
+
+fn line(value: &Value) -> Bytes {
+    let mut line = value.to_string();
+    line.push('\n');
+    line.into()
+}
+
+/// Takes a call off the list when it ends.
+struct CallGuard {
+    page: Arc<PageInner>,
+    id: String,
+    token: CancellationToken,
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        self.page.calls.lock().remove(&self.id);
+        self.token.cancel();
+    }
+}
+
+/// A line of the answer to a call.
+enum CallLine {
+    Report(Bytes),
+    /// The result. Something that keeps the context of the call may keep the channel open.
+    Last(Bytes),
+}
+
+/// Lines as a body: dropped, it cancels what writes them.
+struct LineBody {
+    /// `None` after the last line.
+    lines: Option<mpsc::Receiver<CallLine>>,
+    token: CancellationToken,
+}
+
+impl HttpBody for LineBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Some(lines) = &mut self.lines else { return Poll::Ready(None) };
+        let line = match ready!(lines.poll_recv(context)) {
+            None => return Poll::Ready(None),
+            Some(CallLine::Report(line)) => line,
+            Some(CallLine::Last(line)) => {
+                self.lines = None;
+                line
+            }
+        };
+        Poll::Ready(Some(Ok(Frame::data(line))))
+    }
+}
+
+impl Drop for LineBody {
+    fn drop(&mut self) {
+        self.token.cancel();
+    }
+}

@@ -1,0 +1,291 @@
+//! Calls and questions that wait for a person at the page.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+use crate::context::{
+    Answer, ApprovalRequest, Approver, Asker, Conversation, Decision, Principal, Question,
+    QuestionForm, ToolContext,
+};
+use crate::future::BoxFuture;
+use crate::sync::Mutex;
+
+/// The most entries that wait at once; a further one is answered as if nobody had decided.
+const MAX_WAITING: usize = 1000;
+
+/// The number of decisions that are remembered, to tell whoever comes late.
+const MAX_DECIDED: usize = 200;
+
+/// The approver and asker of a box whose people sit before a [`Page`](super::Page): calls that need
+/// approval and questions of tools wait here until somebody decides.
+///
+/// One decision holds: whoever decides later is told. An entry whose call ends is taken back. After
+/// the [time limit](Self::time_limit) a call is deferred, and a question is dismissed.
+///
+/// ```
+/// use toolbox::page::{Inbox, Page};
+/// use toolbox::{tool, tools, ToolBox};
+///
+/// /// Sends money.
+/// #[tool(approval)]
+/// fn pay(cents: u64) -> String {
+///     format!("paid {cents}")
+/// }
+///
+/// let inbox = Inbox::new();
+/// let toolbox = ToolBox::builder()
+///     .tools(tools![pay])
+///     .approver(inbox.clone())
+///     .asker(inbox.clone())
+///     .build()?;
+/// let page = Page::new(toolbox).inbox(inbox);
+/// # Ok::<(), toolbox::collection::BuildToolBoxError>(())
+/// ```
+#[derive(Clone)]
+pub struct Inbox {
+    shared: Arc<InboxInner>,
+    time_limit: Duration,
+}
+
+struct InboxInner {
+    entries: Mutex<Entries>,
+    /// Counts the changes.
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Entries {
+    next: u64,
+    waiting: BTreeMap<u64, Waiting>,
+    decided: VecDeque<(u64, String)>,
+}
+
+/// An entry that waits.
+struct Waiting {
+    shown: Value,
+    answer: oneshot::Sender<Word>,
+}
+
+/// The word of a person.
+enum Word {
+    OnCall(Decision),
+    OnQuestion(Answer),
+}
+
+/// The reason why a decision does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TooLate {
+    /// Another decision was earlier, which this describes.
+    Decided(String),
+    /// The call ended before.
+    Gone,
+    /// The decision is none for this kind of entry.
+    Unfit(&'static str),
+}
+
+impl Inbox {
+    /// Returns an empty inbox, with a time limit of 10 minutes.
+    #[must_use]
+    pub fn new() -> Self {
+        let shared = InboxInner { entries: Mutex::default(), changed: watch::Sender::new(0) };
+        Self { shared: Arc::new(shared), time_limit: Duration::from_secs(600) }
+    }
+
+    /// Sets the time after which an entry that nobody decided on is given up. Default 10 minutes.
+    #[must_use]
+    pub fn time_limit(mut self, time: Duration) -> Self {
+        self.time_limit = time;
+        self
+    }
+
+    /// Returns the number of entries that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.entries.lock().waiting.len()
+    }
+
+    /// Returns `true` if nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the entries that wait, the oldest first, for the page.
+    pub(super) fn waiting(&self) -> Vec<Value> {
+        let entries = self.shared.entries.lock();
+        entries.waiting.values().map(|waiting| waiting.shown.clone()).collect()
+    }
+
+    /// Returns the count of changes.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
+    /// Returns the arguments' tool of an entry that waits for approval.
+    pub(super) fn tool_of(&self, id: u64) -> Option<String> {
+        let entries = self.shared.entries.lock();
+        entries.waiting.get(&id)?.shown["tool"].as_str().map(str::to_owned)
+    }
+
+    /// Decides on a call. `by` says who, for those who come late.
+    pub(super) fn decide(&self, id: u64, decision: Decision, by: &str) -> Result<(), TooLate> {
+        let what = match &decision {
+            Decision::Approve => "approved",
+            Decision::Deny(_) => "denied",
+            Decision::Edit(_) => "approved with other arguments",
+            Decision::Answer(_) | Decision::Reply(_) => "answered",
+            Decision::Defer => "deferred",
+        };
+        self.settle(id, "approval", Word::OnCall(decision), format!("{what} by {by}"))
+    }
+
+    /// Answers a question.
+    pub(super) fn answer(&self, id: u64, answer: Answer, by: &str) -> Result<(), TooLate> {
+        self.settle(id, "question", Word::OnQuestion(answer), format!("answered by {by}"))
+    }
+
+    fn settle(&self, id: u64, kind: &str, word: Word, what: String) -> Result<(), TooLate> {
+        let waiting = {
+            let mut entries = self.shared.entries.lock();
+            match entries.waiting.get(&id) {
+                Some(waiting) if waiting.shown["kind"] != kind => {
+                    return Err(TooLate::Unfit("this entry takes another kind of decision"));
+                }
+                Some(_) => {}
+                None => {
+                    let decided = entries.decided.iter().find(|(own, _)| *own == id);
+                    let gone = |(_, what): &(u64, String)| TooLate::Decided(what.clone());
+                    return Err(decided.map_or(TooLate::Gone, gone));
+                }
+            }
+            if entries.decided.len() >= MAX_DECIDED {
+                entries.decided.pop_front();
+            }
+            entries.decided.push_back((id, what));
+            entries.waiting.remove(&id)
+        };
+        self.shared.note();
+        match waiting.map(|waiting| waiting.answer.send(word)) {
+            Some(Ok(())) => Ok(()),
+            _ => Err(TooLate::Gone),
+        }
+    }
+
+    /// Puts an entry and waits for its word; `None` if nobody says any.
+    async fn put(&self, mut shown: Value) -> Option<Word> {
+        let (answer, word) = oneshot::channel();
+        let id = {
+            let mut entries = self.shared.entries.lock();
+            if entries.waiting.len() >= MAX_WAITING {
+                return None;
+            }
+            entries.next += 1;
+            let id = entries.next;
+            shown["id"] = id.into();
+            entries.waiting.insert(id, Waiting { shown, answer });
+            id
+        };
+        self.shared.note();
+        let _entry = EntryGuard { inbox: Arc::clone(&self.shared), id };
+        timeout(self.time_limit, word).await.ok()?.ok()
+    }
+}
+
+impl InboxInner {
+    fn note(&self) {
+        self.changed.send_modify(|changes| *changes += 1);
+    }
+}
+
+/// Takes an entry back when its call no longer waits for it.
+struct EntryGuard {
+    inbox: Arc<InboxInner>,
+    id: u64,
+}
+
+impl Drop for EntryGuard {
+    fn drop(&mut self) {
+        if self.inbox.entries.lock().waiting.remove(&self.id).is_some() {
+            self.inbox.note();
+        }
+    }
+}
+
+/// Returns the facts about the call that an entry belongs to.
+fn of_call(context: &ToolContext) -> Value {
+    let conversation = context.get::<Conversation>();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    json!({
+        "call": context.call_id(),
+        "tool": context.tool_name(),
+        "principal": Principal::of(context).as_str(),
+        "conversation": conversation.map(|own| format!("{}/{}", own.channel, own.chat_id)),
+        "depth": context.depth(),
+        "tainted": context.is_tainted(),
+        "since_ms": u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+#[diagnostic::do_not_recommend]
+impl Approver for Inbox {
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed("page")
+    }
+
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+        let inbox = self.clone();
+        Box::pin(async move {
+            let definition = request.definition();
+            let mut shown = of_call(&request.context);
+            shown["kind"] = "approval".into();
+            shown["arguments"] = request.arguments.as_str().into();
+            shown["schema"] = definition.input_schema.to_string().into();
+            shown["description"] = definition.description.as_str().into();
+            shown["annotations"] = json!(definition.annotations);
+            match inbox.put(shown).await {
+                Some(Word::OnCall(decision)) => decision,
+                _ => Decision::Defer,
+            }
+        })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Asker for Inbox {
+    fn ask(&self, question: Question) -> BoxFuture<'static, Answer> {
+        let inbox = self.clone();
+        Box::pin(async move {
+            let mut shown = of_call(&question.context);
+            shown["kind"] = "question".into();
+            shown["message"] = question.message.as_str().into();
+            shown["origin"] = question.origin().into();
+            match &question.form {
+                QuestionForm::Fields(schema) => shown["schema"] = schema.to_string().into(),
+                QuestionForm::Url(url) => shown["url"] = url.as_str().into(),
+            }
+            match inbox.put(shown).await {
+                Some(Word::OnQuestion(answer)) => answer,
+                _ => Answer::Dismissed,
+            }
+        })
+    }
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("waiting", &self.len()).finish_non_exhaustive()
+    }
+}

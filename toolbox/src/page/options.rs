@@ -1,0 +1,47 @@
+//! The options of a page.
+
+use std::sync::Arc;
+
+use super::inbox::Inbox;
+use super::sessions::SessionSettings;
+use crate::collection::ToolBox;
+use crate::event::EventReceiver;
+use crate::search::Ranking;
+use crate::sync::Mutex;
+
+/// The options of a page.
+#[derive(Clone)]
+pub(super) struct PageOptions {
+    pub(super) toolbox: ToolBox,
+    pub(super) inbox: Inbox,
+    /// The receiver of events, until the page takes it.
+    pub(super) events: Arc<Mutex<Option<EventReceiver>>>,
+    pub(super) sessions: SessionSettings,
+    pub(super) hosts: Vec<String>,
+    pub(super) title: String,
+    pub(super) ranking: Ranking,
+    pub(super) mcp_url: Option<String>,
+    #[cfg(feature = "mcp-client")]
+    pub(super) servers: Option<crate::mcp::Servers>,
+    #[cfg(feature = "mcp-client")]
+    pub(super) has_lock: bool,
+}
+
+impl PageOptions {
+    pub(super) fn new(toolbox: ToolBox) -> Self {
+        Self {
+            toolbox,
+            inbox: Inbox::new(),
+            events: Arc::default(),
+            sessions: SessionSettings::default(),
+            hosts: Vec::new(),
+            title: "toolbox".to_owned(),
+            ranking: Ranking::default(),
+            mcp_url: None,
+            #[cfg(feature = "mcp-client")]
+            servers: None,
+            #[cfg(feature = "mcp-client")]
+            has_lock: false,
+        }
+    }
+}
