@@ -82,7 +82,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("{indent}{tool} {arguments}");
             }
             EventKind::ToolFinished(end) => println!("{indent}{} -> {}", end.tool, end.preview),
-            EventKind::Blacklisted { tool, .. } => println!("{indent}({tool} is forbidden here)"),
+            EventKind::ToolRefused { tool, code, .. } => {
+                println!("{indent}({tool} is refused: {code})");
+            }
             _ => {}
         }
     }

@@ -103,7 +103,7 @@ async fn traced(agent: &Agent, question: &str) -> Result<RunOutcome, Box<dyn std
                 let mark = if end.is_error() { "!" } else { "=" };
                 println!("{indent}{mark} {} ({} ms)", end.preview, end.took.as_millis());
             }
-            EventKind::ModelFailed { kind } => {
+            EventKind::ModelFailed { kind, .. } => {
                 println!("{indent}! the model failed: {}", kind.code());
             }
             _ => {}

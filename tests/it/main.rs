@@ -15,6 +15,7 @@ mod arguments;
 mod bounded;
 mod collection;
 mod dispatch;
+mod events;
 mod programs;
 mod prompts;
 mod repository;

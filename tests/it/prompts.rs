@@ -246,6 +246,31 @@ async fn arguments_are_completed_while_they_are_typed() {
 }
 
 #[tokio::test]
+async fn schemas_that_refer_to_themselves_end() {
+    let endless = json!({"$ref": "#/$defs/a"});
+    let choice = json!({"anyOf": [{"const": "leaf"}, {"$ref": "#/$defs/b"}, {"enum": ["twig"]}]});
+    let cases = [
+        (json!({"a": endless}), endless.clone(), &[][..]),
+        (json!({"a": {"$ref": "#/$defs/b"}, "b": endless}), endless.clone(), &[]),
+        (json!({"b": choice}), choice.clone(), &["leaf", "twig"]),
+        (json!({"b": choice}), json!({"$ref": "#/$defs/b"}), &["leaf", "twig"]),
+        (json!({}), json!({"$ref": "#/$defs/missing"}), &[]),
+    ];
+    for (definitions, argument, expected) in cases {
+        let schema = json!({
+            "type": "object",
+            "properties": {"tree": argument, "other": {"enum": ["x"]}},
+            "$defs": definitions,
+        });
+        let tool = Tool::raw("grow", "Grows a tree", schema.clone(), |_| async { "grown" });
+        let toolbox = ToolBox::builder().prompts(Prompt::from_tool(tool)).build().unwrap();
+        let (context, given) = (ToolContext::new(), BTreeMap::new());
+        let suggestions = toolbox.prompts().complete(&context, "grow", "tree", "", given).await;
+        assert_eq!(suggestions.unwrap().values, expected, "{schema}");
+    }
+}
+
+#[tokio::test]
 async fn a_tool_becomes_a_prompt() {
     let tool = Tool::new("greet", "Greets").param("name", "string", "The name").call(|args| {
         RenderedPrompt::new([PromptMessage::assistant(format!(
@@ -261,8 +286,8 @@ async fn a_tool_becomes_a_prompt() {
     assert!(toolbox.is_empty() && !toolbox.has("my_greet"));
 }
 
-#[test]
-fn prompts_are_registered_and_copied_like_tools() {
+#[tokio::test]
+async fn prompts_are_registered_and_copied_like_tools() {
     let first = toolbox();
     let prompts = first.prompts();
     let seen = prompts.generation();
@@ -280,6 +305,19 @@ fn prompts_are_registered_and_copied_like_tools() {
     assert_eq!(other.prompts().names(), prompts.names());
     assert!(first.prefixed("a").prompts().find("a_whoami").is_some());
     assert!(first.filtered(|_| true).prompts().find("whoami").is_some());
+
+    // A copy forbids what the original forbids.
+    prompts.blacklist("whoami");
+    let copies = [("whoami", first.filtered(|_| true)), ("a_whoami", first.prefixed("a"))];
+    for (name, copy) in copies {
+        let error = copy.prompts().get(name, json!({})).await.unwrap_err();
+        let kind = if name == "whoami" { FailureKind::Blacklisted } else { FailureKind::NotFound };
+        assert_eq!(error.kind(), kind, "{name}: {error}");
+        assert!(!copy.prompts().list().iter().any(|own| own.name() == name), "{name}");
+        assert!(!copy.prompts().is_empty());
+    }
+    let twice = first.filtered(|_| true).prefixed("a");
+    assert!(twice.prompts().find("a_whoami").is_none());
 
     let twice = ToolBox::builder().prompts(prompts![failing]).prompts(prompts![failing]).build();
     assert!(twice.unwrap_err().to_string().contains("failing"));

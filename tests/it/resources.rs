@@ -228,10 +228,12 @@ async fn failures_have_their_kind_and_nothing_is_cut() {
 
 #[tokio::test]
 async fn a_forbidden_uri_is_forbidden_in_every_spelling() {
-    let resources = toolbox().resources();
+    let toolbox = toolbox();
+    let resources = toolbox.resources();
     resources.blacklist("notes://by-id/0");
     resources.blacklist("files://private/*");
     resources.blacklist("notes://count");
+    let copies = [toolbox.filtered(|_| true), toolbox.prefixed("a"), toolbox.filtered(|_| false)];
     let forbidden = [
         "notes://by-id/0",
         "notes://by-id/%30",
@@ -240,12 +242,14 @@ async fn a_forbidden_uri_is_forbidden_in_every_spelling() {
         "files://private%2Fa",
         "notes://count",
     ];
-    for uri in forbidden {
-        let error = resources.read(uri).await.expect_err(uri);
-        assert_eq!(error.kind(), FailureKind::Blacklisted, "{uri}: {error}");
+    for resources in copies.iter().map(ToolBox::resources).chain([resources]) {
+        for uri in forbidden {
+            let error = resources.read(uri).await.expect_err(uri);
+            assert_eq!(error.kind(), FailureKind::Blacklisted, "{uri}: {error}");
+        }
+        assert!(resources.read("notes://by-id/1").await.is_ok());
+        assert!(!resources.list().iter().any(|own| own.uri() == "notes://count"));
     }
-    assert!(resources.read("notes://by-id/1").await.is_ok());
-    assert!(!resources.list().iter().any(|own| own.uri() == "notes://count"));
 }
 
 #[tokio::test]

@@ -5,5 +5,6 @@ mod bounded;
 mod client;
 mod config;
 mod names;
+mod page;
 mod program;
 mod server;

@@ -18,6 +18,8 @@ struct Server {
     capabilities: Value,
     /// The call that waits for the answer to a request of the server.
     waiting: Option<Value>,
+    /// The number of requests of the server, whose ids it makes.
+    asked: u32,
     rounds: u32,
     pages: u32,
 }
@@ -81,13 +83,19 @@ impl Server {
             Some("tools/call") => self.call(id, &message["params"]),
             Some(_) if id.is_null() => {}
             Some(_) => error(id, -32601, &Value::Null),
-            None => {
+            // The answer to a question of a call that was cancelled is for no other call.
+            None if *id == self.question() => {
                 if let Some(call) = self.waiting.take() {
                     let answer = message.get("result").or(message.get("error"));
                     text(&call, &answer.cloned().unwrap_or_default().to_string());
                 }
             }
+            None => {}
         }
+    }
+
+    fn question(&self) -> String {
+        format!("q{}", self.asked)
     }
 
     fn call(&mut self, id: &Value, params: &Value) {
@@ -104,8 +112,9 @@ impl Server {
             Some("capabilities") => text(id, &self.capabilities.to_string()),
             Some("ask") if !self.modern => {
                 self.waiting = Some(id.clone());
+                self.asked += 1;
                 say(
-                    &json!({"jsonrpc": "2.0", "id": "q", "method": arguments["method"], "params": arguments["params"]}),
+                    &json!({"jsonrpc": "2.0", "id": self.question(), "method": arguments["method"], "params": arguments["params"]}),
                 );
             }
             Some("ask") => match responses {

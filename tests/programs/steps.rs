@@ -163,7 +163,7 @@ async fn main() {
     let seen = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&seen);
     let listener = Arc::new(move |event: toolbox::agent::Event| {
-        if matches!(event.kind, EventKind::ModelStarted) {
+        if matches!(event.kind, EventKind::ModelStarted { .. }) {
             return;
         }
         count.fetch_add(1, Ordering::SeqCst);

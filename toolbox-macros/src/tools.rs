@@ -1,5 +1,5 @@
-//! `tools![a, b::c]`, `prompts![]` and `resources![]`: the values of several functions, with distinct
-//! names.
+//! `tools![a, b::c]`, `prompts![]` and `resources![]`: the values of several functions, with
+//! distinct names.
 
 use std::collections::HashSet;
 

@@ -47,6 +47,10 @@
 //! | offer tools to other machines, or use theirs | the module `fleet` (feature `nats`) |
 //! | make a command-line program of a box | the module `cli` (feature `cli`) |
 //! | give a model files, a shell, the web | the module `builtin` (a feature each) |
+//! | watch calls and runs | the module [`event`] |
+//! | export metrics and traces by OpenTelemetry | the module `otel` (feature `otel`) |
+//! | keep a record that shows changes | the module `audit` (feature `audit`) |
+//! | count what runs cost, and limit it | the modules [`cost`] and `prices` (feature `prices`) |
 //! | work in the background | [`Completion`](context::Completion), [`JobId`](call::JobId), [`ToolContext::with_completions`] |
 //!
 #![doc = include_str!("docs/features.md")]
@@ -86,6 +90,8 @@ compile_error!(
 #[cfg(feature = "agent")]
 pub mod agent;
 mod arguments;
+#[cfg(feature = "audit")]
+pub mod audit;
 #[cfg(feature = "_builtin")]
 pub mod builtin;
 pub mod call;
@@ -93,18 +99,26 @@ pub mod call;
 pub mod cli;
 pub mod collection;
 pub mod context;
+pub mod cost;
 pub mod definition;
 pub mod dialect;
 mod dispatch;
 #[cfg(feature = "durable")]
 pub mod durable;
+pub mod event;
 #[cfg(feature = "nats")]
 pub mod fleet;
 mod future;
 #[cfg(feature = "_mcp")]
 pub mod mcp;
-#[cfg(feature = "agent")]
 pub mod model;
+#[cfg(feature = "otel")]
+pub mod otel;
+#[cfg(feature = "page")]
+pub mod page;
+mod panics;
+#[cfg(feature = "prices")]
+pub mod prices;
 pub mod prompt;
 #[cfg(feature = "_provider")]
 pub mod provider;
@@ -179,7 +193,8 @@ macro_rules! prompts {
 
 /// Lists the resources of several functions: `resources![manual, notes::note]`.
 ///
-/// Returns a `Vec<Resource>`. Two resources of one URI are a compile error that names both locations.
+/// Returns a `Vec<Resource>`. Two resources of one URI are a compile error that names both
+/// locations.
 #[cfg(feature = "macros")]
 #[macro_export]
 macro_rules! resources {
@@ -215,8 +230,9 @@ pages! {
     readme "../../README.md" if all(feature = "macros", feature = "agent");
     first_tool "../../docs/first-tool.md" if feature = "macros";
     arguments_page "../../docs/arguments.md" if feature = "macros";
+    observing_page "../../docs/observing.md" if all(feature = "macros", feature = "audit", feature = "otel");
     taint_page "../../docs/taint.md" if feature = "macros";
-    asking_page "../../docs/asking.md" if feature = "macros";
+    asking_page "../../docs/asking.md" if all(feature = "macros", feature = "agent");
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
     context_page "../../docs/context.md" if all(feature = "macros", feature = "agent", feature = "results");
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
@@ -230,4 +246,5 @@ pages! {
     builtin_page "../../docs/builtin.md" if all(target_os = "linux", feature = "files", feature = "shell", feature = "http");
     shell_page "../../docs/shell.md" if all(target_os = "linux", feature = "shell");
     program_page "../../docs/program.md" if feature = "cli";
+    page_page "../../docs/page.md" if all(feature = "macros", feature = "page");
 }

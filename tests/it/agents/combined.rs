@@ -50,7 +50,7 @@ async fn a_message_that_comes_later_passes_the_guards_before_any_tool_runs() {
             let run = agent.run("go");
             let handle = run.handle();
             let asked = move |event: &Event| {
-                event.step == step && matches!(event.kind, EventKind::ModelStarted)
+                event.step == step && matches!(event.kind, EventKind::ModelStarted { .. })
             };
             let outcome = run.on_event(once(asked, steers(handle, text))).await.unwrap();
             let expected = if blocks { StopReason::InputBlocked } else { StopReason::Answered };
@@ -87,7 +87,7 @@ async fn a_pause_is_no_way_around_the_guards() {
             pause();
             run.await.unwrap()
         } else {
-            let asked = |event: &Event| matches!(event.kind, EventKind::ModelStarted);
+            let asked = |event: &Event| matches!(event.kind, EventKind::ModelStarted { .. });
             run.on_event(once(asked, pause)).await.unwrap()
         };
         assert_eq!(outcome.reason, StopReason::Paused, "{what}");

@@ -460,7 +460,7 @@ async fn a_service_that_finds_a_request_too_long_is_asked_once_more() {
     assert!((1..4).contains(&refused), "{refused}: it learns from that");
     let events = log.events();
     let count = |of: fn(&EventKind) -> bool| events.iter().filter(|event| of(&event.kind)).count();
-    assert_eq!(count(|kind| matches!(kind, EventKind::ModelStarted)), 40 + refused);
+    assert_eq!(count(|kind| matches!(kind, EventKind::ModelStarted { .. })), 40 + refused);
     assert_eq!(count(|kind| matches!(kind, EventKind::ModelFailed { .. })), refused);
 
     // Without a limit of its own the run fails as before, and so it does where nothing can go.

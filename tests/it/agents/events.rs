@@ -15,14 +15,16 @@ use crate::support::says;
 /// An event in a word or two.
 fn word(kind: &EventKind) -> String {
     match kind {
-        EventKind::ModelStarted => "ask".into(),
+        EventKind::ModelStarted { .. } => "ask".into(),
         EventKind::Delta(Delta::Text(text)) => format!("+{text}"),
         EventKind::Delta(Delta::Call { name, .. }) => format!("+{name}()"),
         EventKind::Delta(_) => "+".into(),
         EventKind::ModelFinished { finish, calls, .. } => format!("replied {finish} {calls}"),
         EventKind::ToolStarted { tool, .. } => format!("{tool} starts"),
-        EventKind::ToolFinished(end) => format!("{} {}", end.tool, end.code.unwrap_or("ok")),
-        EventKind::Blacklisted { tool, .. } => format!("{tool} forbidden"),
+        EventKind::ToolFinished(end) => {
+            format!("{} {}", end.tool, end.code.as_deref().unwrap_or("ok"))
+        }
+        EventKind::ToolRefused { tool, code, .. } => format!("{tool} refused {code}"),
         EventKind::Finished { reason, .. } => reason.to_string(),
         other => format!("{other:?}"),
     }
@@ -59,8 +61,9 @@ async fn a_run_tells_what_happens_in_order() {
             "replied calls 3",
             "hello starts",
             "hello ok",
-            "rm forbidden",
+            "rm refused tool.blacklisted",
             "rm tool.blacklisted",
+            "none refused tool.not_found",
             "none tool.not_found",
             "ask",
             "+All ",
@@ -133,7 +136,7 @@ async fn calls_that_are_not_made_are_told_of_by_name() {
         let events = log.events().into_iter().map(|event| match event.kind {
             EventKind::ApprovalDeferred { tool, call_id } => format!("{call_id} {tool} deferred"),
             EventKind::ToolFinished(end) => {
-                format!("{} {} {}", end.call_id, end.tool, end.code.unwrap_or("ok"))
+                format!("{} {} {}", end.call_id, end.tool, end.code.as_deref().unwrap_or("ok"))
             }
             _ => String::new(),
         });

@@ -339,7 +339,7 @@ async fn a_blacklisted_call_is_told_and_the_model_has_another_chance() {
     assert_eq!(count.load(SeqCst), 0);
     assert!(
         log.events().iter().any(
-            |event| matches!(&event.kind, EventKind::Blacklisted { tool, .. } if tool == "rm")
+            |event| matches!(&event.kind, EventKind::ToolRefused { tool, .. } if tool == "rm")
         )
     );
     // It is not offered either, and what the model sees changes, so no cache of replies can repeat

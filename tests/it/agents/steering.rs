@@ -63,7 +63,7 @@ async fn a_message_enters_at_the_next_step_and_parts_no_call_from_its_result() {
     let cases: [(&str, When, &[&str]); 4] = [
         (
             "before the first request",
-            |event| matches!(event.kind, EventKind::ModelStarted),
+            |event| matches!(event.kind, EventKind::ModelStarted { .. }),
             &["user go", "call fine", "call fine", "user more", "model done"],
         ),
         (
@@ -73,7 +73,7 @@ async fn a_message_enters_at_the_next_step_and_parts_no_call_from_its_result() {
         ),
         (
             "while the model answers",
-            |event| event.step == 2 && matches!(event.kind, EventKind::ModelStarted),
+            |event| event.step == 2 && matches!(event.kind, EventKind::ModelStarted { .. }),
             &["user go", "call fine", "call fine", "model done", "user more", "model done"],
         ),
         (
@@ -129,7 +129,7 @@ async fn no_message_is_lost_however_the_run_ends() {
     let model = ScriptedModel::new().error(ModelErrorKind::Other, "down");
     let run = agent(&model, vec![]).run("go");
     let handle = run.handle();
-    let started = |event: &Event| matches!(event.kind, EventKind::ModelStarted);
+    let started = |event: &Event| matches!(event.kind, EventKind::ModelStarted { .. });
     let error = run.on_event(once(started, steers(handle, "more"))).await.unwrap_err();
     assert_eq!(short(&error.history), ["user go", "user more"]);
 }

@@ -256,7 +256,11 @@ async fn a_handle_belongs_to_its_principal_and_conversation() {
     for other in [of("eve", "1"), of("ada", "2"), ToolContext::new(), of("", "1")] {
         let refused = call_in(&toolbox, &other, "result_read", read.clone()).await;
         assert_eq!(refused.text(), "there is no result r1 in this conversation");
+        let error = toolbox.resources().read_in(&other, "result://r1").await.unwrap_err();
+        assert_eq!(error.kind(), FailureKind::NotFound, "{error}");
     }
+    let whole = toolbox.resources().read_in(&ada, "result://r1").await.unwrap();
+    assert_eq!(whole[0].text.as_deref(), Some(&*log()));
 }
 
 #[tokio::test]

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
-use toolbox::context::{Answer, Conversation, Principal, Question, QuestionForm};
+use toolbox::agent::{Agent, Paused, StopReason};
+use toolbox::context::{Answer, Conversation, Decision, Principal, Question, QuestionForm};
 use toolbox::mcp::{ServerConfig, Servers};
+use toolbox::testing::ScriptedModel;
 use toolbox::{ToolBox, ToolCall, ToolContext, ToolResult};
 
 fn server(era: &str) -> ServerConfig {
@@ -180,7 +182,8 @@ async fn texts_of_a_question_are_cleaned_and_cut() {
 
 #[tokio::test]
 async fn a_server_is_told_who_can_be_asked() {
-    let can = json!({"elicitation": {"form": {}, "url": {}}}).to_string();
+    let can = json!({"elicitation": {"form": {}, "url": {}}});
+    let tasks = json!({"io.modelcontextprotocol/tasks": {}});
     let nobody = ToolContext::new();
     for era in ERAS {
         // (the box has an asker, the builder relays, the call has an asker, what is declared)
@@ -200,8 +203,12 @@ async fn a_server_is_told_who_can_be_asked() {
             let declared = call(&toolbox, &context, "capabilities", json!({})).await;
             // An older server is told once, a newer one with each call.
             let expected = of_box || if era == "old" { relays } else { of_call };
-            let expected = if expected { &*can } else { "{}" };
-            assert_eq!(declared.text(), expected, "{era} {of_box} {relays} {of_call}");
+            let mut expected = if expected { can.clone() } else { json!({}) };
+            if era == "modern" {
+                expected["extensions"] = tasks.clone();
+            }
+            let declared: Value = serde_json::from_str(&declared.text()).unwrap();
+            assert_eq!(declared, expected, "{era} {of_box} {relays} {of_call}");
             servers.close().await;
         }
     }
@@ -288,4 +295,33 @@ async fn a_question_of_unknown_origin_reaches_no_user() {
     let _ = tokio::time::timeout(Duration::from_secs(3), both).await;
     assert!(asked_ada.lock().unwrap().is_empty() && asked_bob.lock().unwrap().is_empty());
     servers.close().await;
+}
+
+#[tokio::test]
+async fn an_agent_pauses_on_a_question_of_a_server() {
+    for era in ERAS {
+        let toolbox = ToolBox::new();
+        let servers = mounted(&toolbox, era).await;
+        let params = form(json!({"a": {"type": "string"}}));
+        let arguments = json!({"method": "elicitation/create", "params": params});
+        let model = ScriptedModel::new().calls("s_ask", arguments.to_string()).respond(|request| {
+            let last = request.history.steps().next_back().unwrap();
+            Ok(last.results()[0].text().into_owned().into())
+        });
+        let agent = Agent::builder(model).toolbox(toolbox.clone()).build().unwrap();
+        let outcome = agent.run("x").await.unwrap();
+        assert_eq!(outcome.reason, StopReason::AnswerNeeded, "{era}");
+        let kept = serde_json::to_string(&outcome.paused.unwrap()).unwrap();
+        let paused: Paused = serde_json::from_str(&kept).unwrap();
+        let call = paused.pending().remove(0);
+        let question = &call.questions[0];
+        assert_eq!((question.message.as_str(), question.server.as_deref()), ("Which?", Some("s")));
+        let QuestionForm::Fields(schema) = &question.form else { panic!("a form") };
+        assert_eq!(schema["required"], json!(["a"]));
+        let reply = Decision::Reply(vec![Answer::from(json!({"a": "this"}))]);
+        let outcome = agent.resume(paused, [(call.id, reply)]).await.unwrap();
+        let told = json!({"action": "accept", "content": {"a": "this"}}).to_string();
+        assert_eq!(outcome.content, told, "{era}");
+        servers.close().await;
+    }
 }

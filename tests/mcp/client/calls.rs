@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolbox::call::FailureKind;
-use toolbox::mcp::{ServerState, TraceContext};
+use toolbox::context::TraceContext;
+use toolbox::mcp::ServerState;
 use toolbox::{ToolCall, ToolContext};
 
 use super::support::{Mounted, misbehaving};

@@ -16,3 +16,4 @@ pub(crate) mod oauth;
 mod read;
 mod sign_in_midway;
 pub(crate) mod support;
+mod tasks;

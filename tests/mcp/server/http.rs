@@ -477,3 +477,27 @@ async fn a_tool_that_is_forbidden_meanwhile_is_refused() {
     assert_eq!(list.message()["result"]["tools"], json!([]));
     served.stop().await;
 }
+
+#[tokio::test]
+async fn the_trace_of_a_request_is_that_of_its_meta_else_of_its_headers() {
+    let (of_header, of_meta) = (
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "00-11111111111111111111111111111111-2222222222222222-01",
+    );
+    let served = Served::start(service()).await;
+    let none = "none";
+    for (header, meta, expected) in [
+        (of_header, json!({}), of_header),
+        (of_header, json!({"traceparent": of_meta}), of_meta),
+        // A claim that is not well-formed is none, and no other takes its place.
+        (of_header, json!({"traceparent": "00-0-0-0"}), none),
+        ("00-0-0-0", json!({}), none),
+    ] {
+        let params = json!({"name": "whoami", "arguments": {}, "_meta": meta});
+        let request = Request::modern("tools/call", params).header("traceparent", header);
+        let answer = served.send(&request).await;
+        let text = answer.text_of();
+        assert!(text.contains(&format!("trace {expected}")), "{header} {meta}: {text}");
+    }
+    served.stop().await;
+}

@@ -2,9 +2,11 @@
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
+use toolbox::agent::Agent;
 use toolbox::mcp::Service;
 use toolbox::search::Gateway;
-use toolbox::{Tool, ToolBox};
+use toolbox::testing::ScriptedModel;
+use toolbox::{Tool, ToolBox, ToolCall};
 
 use super::peer::{ERAS, Era, Peer, names_of, text_of};
 use super::tools::{add, all, echo, service};
@@ -265,4 +267,54 @@ async fn a_changed_list_is_told_to_clients_that_listen() {
     assert_eq!(note["method"], "notifications/tools/list_changed", "{note}");
     assert_eq!(note["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
     peer.end().await;
+}
+
+#[tokio::test]
+async fn tools_for_apps_are_kept_from_models() {
+    let tool = |name: &str, ui: Value| {
+        let tool = Tool::new(name, "Draws a chart.").call(|_| "drawn");
+        if ui.is_null() { tool } else { tool.with_meta("ui", ui) }
+    };
+    let page = "ui://charts/page";
+    let toolbox = ToolBox::from(vec![
+        tool("plain", Value::Null),
+        tool("linked", json!({"resourceUri": page})),
+        tool("both", json!({"visibility": ["model", "app"]})),
+        tool("apps_only", json!({"visibility": ["app"], "resourceUri": page})),
+        tool("apps_later", json!({"visibility": ["app"]})).deferred(),
+        tool("nobody", json!({"visibility": []})),
+        tool("odd", json!({"visibility": "app"})),
+        tool("later", Value::Null).deferred(),
+    ]);
+    let for_models = ["plain", "linked", "both", "odd"];
+    let for_hosts = ["plain", "linked", "both", "apps_only", "apps_later", "nobody", "odd"];
+    let ui = json!({"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}});
+    for era in ERAS {
+        for (capabilities, expected) in [(json!({}), &for_models[..]), (ui.clone(), &for_hosts)] {
+            let service = Service::new(toolbox.clone()).list_deferred(false);
+            let mut peer = Peer::connect_with(service, era, capabilities).await;
+            assert_eq!(peer.names().await, expected, "{era:?}");
+            // The host decides which of its calls come from a page.
+            assert_eq!(text_of(&peer.call("apps_only", json!({})).await).0, "drawn");
+        }
+    }
+    let listed: Vec<_> = toolbox.definitions().iter().map(|own| own.name.clone()).collect();
+    assert_eq!(listed, for_models);
+
+    let model = || {
+        ScriptedModel::new().calls("apps_only", "{}").respond(|request| {
+            let last = request.history.steps().next_back().unwrap();
+            Ok(last.results()[0].text().into_owned().into())
+        })
+    };
+    let agent = Agent::builder(model()).toolbox(toolbox.clone()).build().unwrap();
+    assert!(agent.run("x").await.unwrap().content.starts_with("tool not found: apps_only"));
+
+    toolbox.register(Gateway::over(&toolbox));
+    let execute = json!({"name": "apps_later", "arguments": "{}"}).to_string();
+    let result = toolbox.call(ToolCall::new("1", "toolbox_execute", execute)).await;
+    assert!(result.is_error() && result.text().contains("apps_later"), "{}", result.text());
+    let search = json!({"text": "draw a chart"}).to_string();
+    let found = toolbox.call(ToolCall::new("1", "toolbox_search_bm25", search)).await;
+    assert_eq!(found.references(), ["later"]);
 }

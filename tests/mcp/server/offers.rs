@@ -537,6 +537,39 @@ async fn changes_reach_those_who_listen_and_no_others() {
 }
 
 #[tokio::test]
+async fn forbidden_resources_change_for_nobody() {
+    // A box, and copies of it: each has the changes and the rules of the first.
+    for copy in 0..3 {
+        let toolbox = toolbox();
+        toolbox.resources().blacklist("notes://1");
+        toolbox.resources().blacklist("large://{bytes}");
+        let served = match copy {
+            0 => toolbox.clone(),
+            1 => toolbox.filtered(|_| true),
+            _ => toolbox.prefixed("a"),
+        };
+        let forbidden = ["notes://1", "notes://%31", "large://5"];
+        let changed = forbidden.into_iter().chain(["docs://manual"]);
+        let mut peer = Peer::connect(service(&served), Era::Old).await;
+        for uri in forbidden {
+            let answer = peer.request("resources/subscribe", json!({"uri": uri})).await;
+            assert_eq!(answer["error"]["code"], -32002, "{copy} {uri}");
+        }
+        peer.request("resources/subscribe", json!({"uri": "docs://manual"})).await;
+        changed.clone().for_each(|uri| toolbox.resources().changed(uri));
+        assert_eq!(notified(&mut peer).await.1["uri"], "docs://manual", "{copy}");
+
+        let mut peer = Peer::connect(service(&served), Era::Modern).await;
+        let wanted: Vec<&str> = changed.clone().collect();
+        let wanted = json!({"notifications": {"resourceSubscriptions": wanted}});
+        peer.ask("subscriptions/listen", wanted).await;
+        notified(&mut peer).await;
+        changed.for_each(|uri| toolbox.resources().changed(uri));
+        assert_eq!(notified(&mut peer).await.1["uri"], "docs://manual", "{copy}");
+    }
+}
+
+#[tokio::test]
 async fn a_flood_of_changes_loses_no_resource() {
     let toolbox = toolbox();
     let mut peer = Peer::connect(service(&toolbox), Era::Modern).await;

@@ -3,6 +3,7 @@
 use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::mcp::Service;
+use toolbox::results::MemoryResults;
 use toolbox::{Content, Tool, ToolBox, ToolResult};
 
 use super::peer::{ERAS, Era, Peer, text_of};
@@ -206,4 +207,62 @@ async fn what_a_client_lacks_is_said_as_its_era_says_it() {
 async fn a_tool_for_clients_of_mcp_says_so_elsewhere() {
     let result = all().call(toolbox::ToolCall::new("1", "whoami", "{}")).await;
     assert_eq!(result.text(), "this tool can be called over MCP only");
+}
+
+#[tokio::test]
+async fn a_kept_result_is_linked_and_read_whole() {
+    let log = (1..=30_000).fold(String::new(), |log, number| log + &format!("{number} compiled\n"));
+    let (text, picture) = (log.clone(), Content::image(b"PNG", "image/png"));
+    let tools = vec![
+        Tool::new("build", "Returns the log.").call(move |_| text.clone()),
+        Tool::new("few", "Returns a word.").call(|_| "few"),
+        Tool::new("mixed", "Returns a log and a picture.").call({
+            let log = log.clone();
+            move |_| ToolResult::from(vec![Content::text(log.clone()), picture.clone()])
+        }),
+    ];
+    for era in ERAS {
+        let toolbox =
+            ToolBox::builder().tools(tools.clone()).keep_results(MemoryResults::new()).build();
+        let toolbox = toolbox.unwrap();
+        toolbox
+            .register(Tool::new("own", "Has its own.").call(|_| "own").with_max_result_tokens(100));
+        toolbox.register(
+            Tool::new("told", "Was told.")
+                .call(|_| "")
+                .with_meta("anthropic/maxResultSizeChars", 7),
+        );
+        let mut peer = Peer::connect(Service::new(toolbox.clone()), era).await;
+        let list = peer.request("tools/list", json!({})).await;
+        for (name, characters) in [("build", 16_000), ("own", 400), ("told", 7)] {
+            let tools = list["result"]["tools"].as_array().unwrap();
+            let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+            assert_eq!(tool["_meta"]["anthropic/maxResultSizeChars"], characters, "{name}");
+        }
+        let answer = peer.call("build", json!({})).await;
+        let content = answer["result"]["content"].as_array().unwrap();
+        assert!(content[0]["text"].as_str().unwrap().starts_with("[r1: text of 30000 lines"));
+        let link = json!({"type": "resource_link", "uri": "result://r1", "name": "r1",
+            "description": "The whole result"});
+        assert_eq!(content[1..], [link]);
+        let read = peer.request("resources/read", json!({"uri": "result://r1"})).await;
+        assert_eq!(read["result"]["contents"], json!([{"uri": "result://r1", "text": log}]));
+        // A small result has no handle, and parts that are no text are read as well.
+        let few = peer.call("few", json!({})).await;
+        assert_eq!(few["result"]["content"].as_array().unwrap().len(), 1);
+        peer.call("mixed", json!({})).await;
+        let read = peer.request("resources/read", json!({"uri": "result://r2"})).await;
+        assert_eq!(read["result"]["contents"][1]["mimeType"], "image/png");
+        let code = if era == Era::Old { -32002 } else { -32602 };
+        for uri in ["result://r3", "result://r0", "result://x", "result://", "result://r1/../r2"] {
+            let answer = peer.request("resources/read", json!({"uri": uri})).await;
+            assert_eq!(answer["error"]["code"], code, "{uri}: {answer}");
+        }
+        // Where reading is forbidden there is no link.
+        toolbox.resources().blacklist("result://{handle}");
+        let answer = peer.call("build", json!({})).await;
+        assert_eq!(answer["result"]["content"].as_array().unwrap().len(), 1);
+        let read = peer.request("resources/read", json!({"uri": "result://r1"})).await;
+        assert_eq!(read["error"]["code"], code);
+    }
 }

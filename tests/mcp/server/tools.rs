@@ -7,8 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
-use toolbox::context::Conversation;
-use toolbox::mcp::{Caller, MissingCapability, Service, TraceContext};
+use toolbox::context::{Conversation, TraceContext};
+use toolbox::mcp::{Caller, MissingCapability, Service};
 use toolbox::{State, ToolBox, ToolContext, ToolResult, tool, tools};
 
 /// Counts who is at work, and tells of each that begins and of each that ends.

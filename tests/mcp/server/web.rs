@@ -21,7 +21,11 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) async fn start(service: Service) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(service, "127.0.0.1:0".parse().unwrap()).await
+    }
+
+    pub(super) async fn start_at(service: Service, address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let ended = tokio::spawn(async move {

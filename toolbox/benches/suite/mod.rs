@@ -12,6 +12,7 @@ use crate::workload::{self as work, limit};
 
 #[cfg(feature = "agent")]
 mod rounds;
+mod watched;
 
 pub mod tools {
     //! The tools of the workload, as `#[tool]` functions.
@@ -125,6 +126,7 @@ pub fn all() -> Suite {
     calls(&mut suite);
     sizes(&mut suite);
     lists(&mut suite);
+    watched::add(&mut suite);
     #[cfg(feature = "agent")]
     rounds::add(&mut suite);
     suite

@@ -120,7 +120,8 @@ pub trait NoPrompt {
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> NoPrompt for T {}
 
-/// The type beside a function with `#[resource]`; it has the functions of [`NoResource`] as its own.
+/// The type beside a function with `#[resource]`; it has the functions of [`NoResource`] as its
+/// own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no resource",
     label = "not the name of a function with `#[resource]`",

@@ -1,8 +1,8 @@
 //! The conversion of a tool's output into a result, chosen by autoref specialisation where its type
 //! is known.
 //!
-//! An expansion writes `(&&&&kind_of(&value)).kind()`. Method lookup tries the receiver itself, then
-//! with one `&` less: so the trait implemented for the most references is preferred where its
+//! An expansion writes `(&&&&kind_of(&value)).kind()`. Method lookup tries the receiver itself,
+//! then with one `&` less: so the trait implemented for the most references is preferred where its
 //! bounds hold. The types decide, and not their spelling: an alias is the type it stands for.
 
 #![allow(

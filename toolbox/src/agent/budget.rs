@@ -4,10 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::paused::Spent;
+use crate::cost::{Cost, Money};
 use crate::model::Usage;
 use crate::sync::Mutex;
 
-/// Limits on tokens, calls and requests, for a [`SharedBudget`]. Default: none of them is limited.
+/// The limit of money where there is none.
+pub(super) const UNLIMITED: Money = Money::from_picos(u64::MAX);
+
+/// Limits on tokens, money, calls and requests, for a [`SharedBudget`]. Default: none of them is
+/// limited.
 ///
 /// ```
 /// use toolbox::agent::UsageLimits;
@@ -20,13 +25,14 @@ pub struct UsageLimits {
     tokens: u64,
     calls: u64,
     requests: u64,
+    cost: Money,
 }
 
 impl UsageLimits {
     /// Returns limits that limit nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self { tokens: u64::MAX, calls: u64::MAX, requests: u64::MAX }
+        Self { tokens: u64::MAX, calls: u64::MAX, requests: u64::MAX, cost: UNLIMITED }
     }
 
     /// Limits the tokens that are read and written.
@@ -36,6 +42,17 @@ impl UsageLimits {
     #[must_use]
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.tokens = tokens;
+        self
+    }
+
+    /// Limits the money that the tokens cost.
+    ///
+    /// Counted as tokens are. A run with this limit asks no model without a
+    /// [price](crate::cost::Prices): it fails with
+    /// [`RunErrorKind::NoPrice`](super::RunErrorKind::NoPrice).
+    #[must_use]
+    pub fn max_cost(mut self, cost: Money) -> Self {
+        self.cost = cost;
         self
     }
 
@@ -108,6 +125,12 @@ impl SharedBudget {
         *self.0.usage.lock()
     }
 
+    /// Returns what those tokens cost so far.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        *self.0.cost.lock()
+    }
+
     /// Returns the number of calls made so far.
     #[must_use]
     pub fn calls(&self) -> u64 {
@@ -123,7 +146,8 @@ impl SharedBudget {
     /// Returns `true` if one of the limits is reached.
     #[must_use]
     pub fn is_spent(&self) -> bool {
-        [&self.0.tokens, &self.0.calls, &self.0.requests].into_iter().any(|meter| meter.left() == 0)
+        let meters = [&self.0.tokens, &self.0.calls, &self.0.requests];
+        meters.into_iter().any(|meter| meter.left() == 0) || self.0.is_cost_spent()
     }
 }
 
@@ -135,13 +159,16 @@ pub(super) struct Budget {
     requests: Meter,
     /// The tokens used by the requests, by kind.
     usage: Mutex<Usage>,
+    /// The most money that they may cost.
+    max_cost: Money,
+    cost: Mutex<Cost>,
     /// `true` if it outlives the run.
     spans_runs: bool,
 }
 
 impl Budget {
-    pub(super) fn new(calls: u64, tokens: u64) -> Self {
-        Self::of(UsageLimits::new().max_calls(calls).max_tokens(tokens))
+    pub(super) fn new(calls: u64, tokens: u64, cost: Money) -> Self {
+        Self::of(UsageLimits::new().max_calls(calls).max_tokens(tokens).max_cost(cost))
     }
 
     fn of(limits: UsageLimits) -> Self {
@@ -150,22 +177,35 @@ impl Budget {
             tokens: Meter::new(limits.tokens),
             requests: Meter::new(limits.requests),
             usage: Mutex::default(),
+            max_cost: limits.cost,
+            cost: Mutex::default(),
             spans_runs: false,
         }
     }
 
-    fn charge_usage(&self, usage: Usage) {
+    fn charge_usage(&self, usage: Usage, cost: Cost) {
         self.tokens.charge(usage.total_tokens());
         *self.usage.lock() += usage;
+        *self.cost.lock() += cost;
+    }
+
+    fn is_cost_spent(&self) -> bool {
+        self.limits_cost() && self.cost.lock().money >= self.max_cost
+    }
+
+    fn limits_cost(&self) -> bool {
+        self.max_cost < UNLIMITED
     }
 
     fn spent(&self) -> Spent {
-        Spent { calls: self.calls.spent(), tokens: self.tokens.spent() }
+        let cost = *self.cost.lock();
+        Spent { calls: self.calls.spent(), tokens: self.tokens.spent(), cost }
     }
 
     fn charge(&self, spent: Spent) {
         self.calls.charge(spent.calls);
         self.tokens.charge(spent.tokens);
+        *self.cost.lock() += spent.cost;
     }
 }
 
@@ -272,13 +312,38 @@ impl Budgets {
     }
 
     /// Charges every run for what one request cost.
-    pub(super) fn charge_usage(&self, usage: Usage) {
-        self.all.iter().for_each(|budget| budget.charge_usage(usage));
+    pub(super) fn charge_usage(&self, usage: Usage, cost: Cost) {
+        self.all.iter().for_each(|budget| budget.charge_usage(usage, cost));
     }
 
     /// As [`charge_usage`](Self::charge_usage), of a request that the log of the run has.
-    pub(super) fn charge_usage_again(&self, usage: Usage) {
-        self.of_runs().for_each(|budget| budget.charge_usage(usage));
+    pub(super) fn charge_usage_again(&self, usage: Usage, cost: Cost) {
+        self.of_runs().for_each(|budget| budget.charge_usage(usage, cost));
+    }
+
+    /// Returns what the tokens of the innermost run cost, with the runs below it.
+    pub(super) fn cost(&self) -> Cost {
+        self.of_run().map_or_else(Cost::default, |own| *own.cost.lock())
+    }
+
+    /// Returns the money that is left, if it is limited.
+    pub(super) fn money_left(&self) -> Option<Money> {
+        let limited = self.all.iter().filter(|budget| budget.limits_cost());
+        let left = |budget: &Arc<Budget>| {
+            let spent = budget.cost.lock().money.picos();
+            Money::from_picos(budget.max_cost.picos().saturating_sub(spent))
+        };
+        limited.map(left).min()
+    }
+
+    /// Returns `true` if a budget that limits money was charged for tokens without a price.
+    pub(super) fn has_unpriced(&self) -> bool {
+        let mut limited = self.all.iter().filter(|budget| budget.limits_cost());
+        limited.any(|budget| !budget.cost.lock().is_complete())
+    }
+
+    pub(super) fn is_cost_spent(&self) -> bool {
+        self.all.iter().any(|budget| budget.is_cost_spent())
     }
 
     /// Returns what the innermost run cost, with the runs below it.

@@ -7,13 +7,15 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::agent::{Agent, AgentInner};
+use super::budget::UNLIMITED;
 use super::jobs::JobPolicy;
 use super::run_scope::AgentId;
 use super::settings::{AgentSettings, InfrastructurePolicy, MaxIterations};
 use crate::collection::ToolBox;
 use crate::context::rules::Rules;
 use crate::context::{Approver, InvalidRuleError, Requirement, StateMap};
-use crate::model::{Model, ToolChoice};
+use crate::cost::{Money, Prices, price_of};
+use crate::model::{Model, ToolChoice, Usage};
 use crate::tool::{IntoTools, MapFn, Tool};
 
 mod context;
@@ -332,6 +334,43 @@ impl AgentBuilder {
         self
     }
 
+    /// Limits the money that a run may cost, together with the agents below it. Default: no limit.
+    ///
+    /// Checked after each reply, so the last one may go beyond it; the run then stops with
+    /// [`StopReason::Cost`](super::StopReason::Cost). Needs [`prices`](Self::prices): a model
+    /// without a price is an error of [`build`](Self::build), and of an agent below the failure of
+    /// its call. Requests of a [`Compactor`](super::Compactor) count as the agent's model, unless
+    /// its summary names another.
+    pub fn max_cost(mut self, cost: Money) -> Self {
+        self.settings.max_cost = cost;
+        self
+    }
+
+    /// Sets the prices by which the [cost](super::RunOutcome::cost) of runs is counted. Default:
+    /// those of the agent above; with none, all tokens are without a price.
+    ///
+    /// ```
+    /// use toolbox::agent::{Agent, StopReason};
+    /// use toolbox::cost::{Money, Price, PriceTable};
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let price = Price::per_million(Money::from_dollars(3), Money::from_dollars(15));
+    /// let agent = Agent::builder(ScriptedModel::answering("Hello."))
+    ///     .prices(PriceTable::new().default_price(price))
+    ///     .max_cost(Money::from_cents(50))
+    ///     .build()?;
+    /// let outcome = agent.run("Hi").await?;
+    /// assert!(outcome.cost.is_complete());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prices(mut self, prices: impl Prices) -> Self {
+        self.settings.prices = Some(Arc::new(prices));
+        self
+    }
+
     /// Limits how many agents may be at work above one another, this one among them. Default 8, at
     /// most 16: each works on the stack of the one above.
     ///
@@ -464,6 +503,15 @@ impl AgentBuilder {
             (None, Some(backend)) => backend(self.model_name, self.base_url),
             (None, None) => return Err(BuildAgentError::NoModel),
         };
+        if self.settings.max_cost < UNLIMITED {
+            let (provider, name) = (model.provider(), model.name());
+            let prices = self.settings.prices.as_deref();
+            let price = prices.and_then(|own| price_of(own, provider, name, &Usage::default()));
+            if price.is_none() {
+                let (provider, model) = (provider.to_owned(), name.to_owned());
+                return Err(BuildAgentError::NoPrice { provider, model });
+            }
+        }
         let mut rules = Rules::default();
         for rule in &self.rules {
             InvalidRuleError::check(rule).map_err(BuildAgentError::Rule)?;

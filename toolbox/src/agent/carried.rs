@@ -1,8 +1,10 @@
 //! The limits of a run for agents in another process.
 
-use super::budget::Budget;
+use super::budget::{Budget, UNLIMITED};
 use super::run_scope::RunScope;
 use crate::context::{CarriedRun, CarriedSpending, ToolContext};
+use crate::cost::{Cost, Money};
+use crate::event::charged;
 use crate::model::Usage;
 
 /// The budget of agents that work for a run of another process.
@@ -13,20 +15,22 @@ impl RemoteRun {
     pub(crate) fn limits(context: &ToolContext) -> Option<CarriedRun> {
         let scope = context.get::<RunScope>()?;
         let (calls, tokens) = scope.budgets.left();
-        Some(CarriedRun { calls, tokens, max_depth: scope.max_depth })
+        let money = scope.budgets.money_left().map(Money::picos);
+        Some(CarriedRun { calls, tokens, max_depth: scope.max_depth, money })
     }
 
     /// Puts the limits of a run elsewhere into a context.
     pub(crate) fn below(limits: CarriedRun, context: ToolContext) -> (ToolContext, Self) {
         let above = RunScope::default();
-        let budgets = above.budgets.with(Budget::new(limits.calls, limits.tokens), &[]);
+        let money = limits.money.map_or(UNLIMITED, Money::from_picos);
+        let budgets = above.budgets.with(Budget::new(limits.calls, limits.tokens, money), &[]);
         let scope = RunScope { budgets, max_depth: limits.max_depth, ..above };
         (context.with(scope.clone()), Self(scope))
     }
 
     /// Returns what was spent since.
     pub(crate) fn spent(&self) -> Option<CarriedSpending> {
-        let usage = self.0.budgets.usage();
+        let (usage, cost) = (self.0.budgets.usage(), self.0.budgets.cost());
         let spent = CarriedSpending {
             calls: self.0.budgets.spent().calls,
             tokens: [
@@ -36,6 +40,7 @@ impl RemoteRun {
                 usage.cache_creation_input_tokens,
                 usage.reasoning_tokens,
             ],
+            cost: (cost.money.picos(), cost.unpriced_tokens),
         };
         (spent != CarriedSpending::default()).then_some(spent)
     }
@@ -51,6 +56,9 @@ impl RemoteRun {
             ..Usage::new(input, output)
         };
         scope.budgets.charge_calls(spent.calls);
-        scope.budgets.charge_usage(usage);
+        let mut cost = Cost::new(Money::from_picos(spent.cost.0));
+        cost.unpriced_tokens = spent.cost.1;
+        scope.budgets.charge_usage(usage, cost);
+        charged(context, usage, cost);
     }
 }

@@ -25,7 +25,7 @@ use crate::sync::Mutex;
 /// let handle = run.handle();
 /// let run = run.on_event(move |event| {
 ///     // From another task just as well: a person types while the run works.
-///     if event.step == 1 && matches!(event.kind, toolbox::agent::EventKind::ModelStarted) {
+///     if event.step == 1 && matches!(event.kind, toolbox::agent::EventKind::ModelStarted { .. }) {
 ///         assert!(handle.steer("Also look at the back."));
 ///     }
 /// });
@@ -39,8 +39,8 @@ pub struct RunHandle(pub(super) Arc<Steering>);
 
 impl RunHandle {
     /// Gives the run a message of the user, which enters the transcript before the next request to
-    /// the model: after the results of calls that are being made, or after the answer, which then is
-    /// not the last. [Guards on the input](super::AgentBuilder::guard_input) check it there.
+    /// the model: after the results of calls that are being made, or after the answer, which then
+    /// is not the last. [Guards on the input](super::AgentBuilder::guard_input) check it there.
     ///
     /// Returns `false` if the run has ended and the message is lost. A run that stops for another
     /// reason than an answer before it could take the message has it at the end of its
@@ -55,12 +55,12 @@ impl RunHandle {
     }
 
     /// Pauses the run at the next boundary of a step: once the calls that are being made have their
-    /// results, and before the model is asked again. An agent below pauses at a boundary of its own,
-    /// and the call that started it goes on when the run does.
+    /// results, and before the model is asked again. An agent below pauses at a boundary of its
+    /// own, and the call that started it goes on when the run does.
     ///
     /// The run then ends with [`StopReason::Paused`](super::StopReason::Paused) and a
-    /// [`Paused`](super::Paused) document; [`Agent::go_on`](super::Agent::go_on) continues it. A run
-    /// whose model answers first ends with the answer.
+    /// [`Paused`](super::Paused) document; [`Agent::go_on`](super::Agent::go_on) continues it. A
+    /// run whose model answers first ends with the answer.
     pub fn pause(&self) {
         self.0.pause.0.store(true, Ordering::Release);
     }

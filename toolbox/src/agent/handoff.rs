@@ -26,8 +26,8 @@ pub(super) const HANDED_OVER: &str = "The conversation was handed over.";
 /// agent, and [`RunOutcome::agent`](super::RunOutcome::agent) names it.
 ///
 /// - **What the run keeps**: its budgets, usage and deadline, its taint, depth and events, the
-///   background jobs, and what was forbidden by the agents before. The limits of the next agent hold
-///   beside those of the first: an agent that takes over has
+///   background jobs, and what was forbidden by the agents before. The limits of the next agent
+///   hold beside those of the first: an agent that takes over has
 ///   [`max_iterations`](super::AgentBuilder::max_iterations) of its own, and counts its calls and
 ///   tokens from there.
 /// - **The transcript** goes along, or else ([`without_history`](Self::without_history)) the next
@@ -173,7 +173,8 @@ impl Handoff {
             json!({"type": "object", "properties": {}, "additionalProperties": false})
         };
         let mut definition = ToolDefinition::new(name, description, schema);
-        // The call itself changes nothing: a run that goes on after its process died makes it again.
+        // The call itself changes nothing: a run that goes on after its process died makes it
+        // again.
         definition.annotations.idempotent = Some(true);
         definition.annotations.destructive = Some(false);
         let target = HandoffTarget { agent: self.agent, transcript: self.transcript };

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::handle::SteeredInput;
-use super::outcome::{RunErrorKind, RunOutcome, StopReason};
+use super::outcome::{RunErrorKind, RunOutcome};
 use super::paused::{Decisions, Paused};
 use crate::call::{
     Arguments, CarriedResult, CarriedResultRef, Content, JobId, SharedError, ToolResult,
@@ -21,6 +21,8 @@ use crate::call::{
 use crate::collection::ToolBox;
 use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
 use crate::context::{CancellationToken, CarriedContext, Completion};
+use crate::cost::Cost;
+use crate::event::StopReason;
 use crate::future::BoxFuture;
 use crate::model::{History, HistoryEdit, ModelResponse, Reply, Usage};
 use crate::sync::Mutex;
@@ -90,6 +92,8 @@ pub(crate) enum Entry {
     Reply {
         reply: Reply,
         usage: Usage,
+        #[serde(default, skip_serializing_if = "Cost::is_zero")]
+        cost: Cost,
         /// The tools that a hook left out of the step.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
@@ -114,6 +118,8 @@ pub(crate) enum Entry {
     Edited {
         edit: HistoryEdit,
         usage: Usage,
+        #[serde(default, skip_serializing_if = "Cost::is_zero")]
+        cost: Cost,
         /// The limit that the run keeps since its service refused a longer request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
@@ -159,6 +165,8 @@ pub(crate) struct LoggedOutcome {
     reason: String,
     iterations: u32,
     usage: Usage,
+    #[serde(default)]
+    cost: Cost,
     history: History,
     answer: Option<Value>,
     #[serde(default)]
@@ -174,6 +182,7 @@ impl LoggedOutcome {
             reason: outcome.reason.code().to_owned(),
             iterations: outcome.iterations,
             usage: outcome.usage,
+            cost: outcome.cost,
             history: outcome.history.clone(),
             answer: outcome.answer.clone(),
             agent: outcome.agent.clone(),
@@ -187,6 +196,7 @@ impl LoggedOutcome {
             content: self.content,
             iterations: self.iterations,
             usage: self.usage,
+            cost: self.cost,
             history: self.history,
             answer: self.answer,
             agent: self.agent,
@@ -222,6 +232,7 @@ pub(super) enum LoggedMessage {
 /// A reply in a log, and the tools that were left out of its request.
 pub(super) struct LoggedReply {
     pub(super) response: ModelResponse,
+    pub(super) cost: Cost,
     pub(super) left_out: Vec<String>,
 }
 
@@ -229,6 +240,7 @@ pub(super) struct LoggedReply {
 pub(super) struct LoggedEdit {
     pub(super) edit: HistoryEdit,
     pub(super) usage: Usage,
+    pub(super) cost: Cost,
     pub(super) limit: Option<usize>,
 }
 
@@ -350,9 +362,9 @@ impl RunLog {
             return None;
         }
         match self.recorded.pop_front() {
-            Some(Entry::Reply { reply, usage, left_out }) => {
+            Some(Entry::Reply { reply, usage, cost, left_out }) => {
                 let response = ModelResponse::from(reply).with_usage(usage);
-                Some(LoggedReply { response, left_out })
+                Some(LoggedReply { response, cost, left_out })
             }
             _ => None,
         }
@@ -388,7 +400,9 @@ impl RunLog {
             return None;
         }
         match self.recorded.pop_front() {
-            Some(Entry::Edited { edit, usage, limit }) => Some(LoggedEdit { edit, usage, limit }),
+            Some(Entry::Edited { edit, usage, cost, limit }) => {
+                Some(LoggedEdit { edit, usage, cost, limit })
+            }
             _ => None,
         }
     }

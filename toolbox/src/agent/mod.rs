@@ -40,7 +40,6 @@ mod budget;
 mod builder;
 #[cfg(feature = "nats")]
 mod carried;
-mod event;
 mod handle;
 mod handoff;
 mod hooks;
@@ -59,17 +58,17 @@ mod subagent;
 mod trace;
 mod window;
 
+pub use crate::event::{Event, EventKind, StopReason, ToolFinished};
 pub use agent::Agent;
 pub use budget::{SharedBudget, UsageLimits};
 pub use builder::{AgentBuilder, BuildAgentError, IntoSubagent};
 #[cfg(feature = "nats")]
 pub(crate) use carried::RemoteRun;
-pub use event::{Event, EventKind, ToolFinished};
 pub use handle::RunHandle;
 pub use handoff::Handoff;
 pub use hooks::{Checked, Guard, IntoVerdict, PrepareStep, StepRequest, ValidateAnswer, Verdict};
 pub use jobs::{JobPolicy, LateJobs};
-pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};
+pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome};
 pub use paused::{Paused, PendingCall};
 pub use run::{ResumeFrom, Run, RunEvents};
 pub use settings::{InfrastructurePolicy, MaxIterations};

@@ -9,6 +9,8 @@ use serde_json::Value;
 use super::jobs::LateJobs;
 use super::paused::Paused;
 use crate::call::{FailureKind, SharedError};
+use crate::cost::Cost;
+use crate::event::StopReason;
 use crate::model::{History, ModelError, Usage};
 
 /// The outcome of a run.
@@ -30,8 +32,11 @@ pub struct RunOutcome {
     /// own total is in its [`Finished`](super::EventKind::Finished) event; agents that go on in the
     /// background are not counted.
     pub usage: Usage,
-    /// The transcript, as the model was last sent it: [shortened](super::AgentBuilder::max_context_tokens)
-    /// where it was too long. It can go on with another [`run`](super::Agent::run).
+    /// The cost of those tokens, by the [prices](super::AgentBuilder::prices) of each agent.
+    pub cost: Cost,
+    /// The transcript, as the model was last sent it:
+    /// [shortened](super::AgentBuilder::max_context_tokens) where it was too long. It can go on
+    /// with another [`run`](super::Agent::run).
     pub history: History,
     /// The answer as JSON, where the run was asked for [one of a type](super::Run::answering_with).
     pub answer: Option<Value>,
@@ -69,93 +74,6 @@ impl RunOutcome {
     }
 }
 
-/// Why a run stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum StopReason {
-    /// The model gave an answer.
-    Answered,
-    /// The model was asked as often as it may be; see [`MaxIterations`](super::MaxIterations).
-    MaxIterations,
-    /// The run was cancelled.
-    Cancelled,
-    /// The time of the run was up.
-    TimedOut,
-    /// A call waits for a decision; see [`RunOutcome::paused`].
-    ApprovalNeeded,
-    /// The run was [paused](super::RunHandle::pause) between two steps; see [`RunOutcome::paused`].
-    Paused,
-    /// The model, or its service, refused to answer.
-    Refused,
-    /// The answer was cut off by the model's limit of tokens.
-    Length,
-    /// The calls, tokens or requests that the run, one above it, or several
-    /// [together](super::SharedBudget) may spend are spent.
-    Budget,
-    /// The model made the same call again after it was warned.
-    Repeated,
-    /// The model gave no answer of the [type](super::Run::answering_with) it was asked for, or none
-    /// that the [validators](super::ValidateAnswer) accept, as often as it may try.
-    AnswerInvalid,
-    /// The next request is longer than it [may be](super::AgentBuilder::max_context_tokens), and the
-    /// rules of the agent can make it no shorter.
-    ContextFull,
-    /// A guard blocked the input; see [`RunOutcome::blocked`].
-    InputBlocked,
-    /// A guard blocked the answer; see [`RunOutcome::blocked`].
-    OutputBlocked,
-}
-
-impl StopReason {
-    /// Returns the stable code of this reason, such as `max_iterations`.
-    #[must_use]
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::MaxIterations => "max_iterations",
-            Self::Cancelled => "cancelled",
-            Self::TimedOut => "timed_out",
-            Self::ApprovalNeeded => "approval_needed",
-            Self::Refused => "refused",
-            Self::Length => "length",
-            Self::Budget => "budget",
-            Self::Repeated => "repeated",
-            Self::AnswerInvalid => "answer_invalid",
-            Self::Paused => "paused",
-            Self::ContextFull => "context_full",
-            Self::InputBlocked => "input_blocked",
-            Self::OutputBlocked => "output_blocked",
-        }
-    }
-
-    /// Returns the reason that `code` spells.
-    pub(super) fn of_code(code: &str) -> Option<Self> {
-        let all = [
-            Self::Answered,
-            Self::MaxIterations,
-            Self::Cancelled,
-            Self::TimedOut,
-            Self::ApprovalNeeded,
-            Self::Refused,
-            Self::Length,
-            Self::Budget,
-            Self::Repeated,
-            Self::AnswerInvalid,
-            Self::Paused,
-            Self::ContextFull,
-            Self::InputBlocked,
-            Self::OutputBlocked,
-        ];
-        all.into_iter().find(|reason| reason.code() == code)
-    }
-}
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code())
-    }
-}
-
 /// An error that ended a run without an outcome. The transcript until then is kept.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -168,6 +86,8 @@ pub struct RunError {
     pub iterations: u32,
     /// The tokens that they used.
     pub usage: Usage,
+    /// The cost of those tokens.
+    pub cost: Cost,
 }
 
 /// The kinds of errors that end a run without an outcome.
@@ -200,6 +120,14 @@ pub enum RunErrorKind {
     /// The journal of a durable run could not be read or written, or has no such run. What it has
     /// is whole: the run goes on from there.
     Journal(SharedError),
+    /// Money is limited, and a model that was to be asked, or an agent in another process has
+    /// asked, has no [price](super::AgentBuilder::prices).
+    NoPrice {
+        /// The name of the service.
+        provider: String,
+        /// The name of the model.
+        model: String,
+    },
     /// A tool failed for a reason outside its call, and the policy ends the run.
     Tool {
         /// The name of the tool.
@@ -211,7 +139,13 @@ pub enum RunErrorKind {
 
 impl RunError {
     pub(super) fn before_begin(kind: RunErrorKind) -> Self {
-        Self { kind, history: History::new(), iterations: 0, usage: Usage::default() }
+        Self {
+            kind,
+            history: History::new(),
+            iterations: 0,
+            usage: Usage::default(),
+            cost: Cost::default(),
+        }
     }
 
     /// Returns the stable code of what went wrong, such as `model.rate_limited`.
@@ -226,6 +160,7 @@ impl RunError {
             RunErrorKind::MissingHandoff { .. } => "run.missing_handoff",
             RunErrorKind::Journal(_) => "run.journal",
             RunErrorKind::BeforeStep(_) => "run.before_step",
+            RunErrorKind::NoPrice { .. } => "run.no_price",
         }
     }
 }
@@ -259,6 +194,10 @@ impl fmt::Display for RunError {
                 let error = crate::call::chain(error.as_ref());
                 write!(f, "the hook before the step failed: {error}")
             }
+            RunErrorKind::NoPrice { provider, model } => write!(
+                f,
+                "the run may cost only so much, and there is no price for all of its tokens (model `{model}` of {provider}): give the agent prices, or a default price"
+            ),
             RunErrorKind::Tool { tool, message } => write!(f, "tool `{tool}` failed: {message}"),
         }
     }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::handle::SteeredInput;
 use crate::call::{Arguments, Content, ToolCall, ToolResult};
-use crate::context::Decision;
+use crate::context::question_desk::GivenAnswer;
+use crate::context::{Decision, PendingQuestion};
+use crate::cost::Cost;
 use crate::model::{History, Replied, Reply, Unanswered, Usage};
 
 /// The decisions about pending calls, by the id of the call.
@@ -19,9 +21,11 @@ pub(super) type Decisions = BTreeMap<String, Decision>;
 pub(super) struct Spent {
     pub(super) calls: u64,
     pub(super) tokens: u64,
+    #[serde(skip_serializing_if = "Cost::is_zero")]
+    pub(super) cost: Cost,
 }
 
-/// A run that stopped because calls wait for approval, or because it was
+/// A run that stopped because calls wait for approval or for answers of a person, or because it was
 /// [paused](super::RunHandle::pause).
 ///
 /// Serializes as JSON, so that another process can [resume](super::Agent::resume) it later, with an
@@ -44,6 +48,12 @@ pub struct Paused {
     pub(super) done: Vec<ToolResult>,
     /// The runs of agents below that wait in turn, by the id of the call that started each.
     pub(super) nested: BTreeMap<String, Paused>,
+    /// The questions of calls that nobody has answered, by the id of the call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) questions: BTreeMap<String, Vec<PendingQuestion>>,
+    /// The answers to earlier questions of calls that still wait.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) answers: BTreeMap<String, Vec<GivenAnswer>>,
     pub(super) iterations: u32,
     pub(super) usage: Usage,
     #[serde(default)]
@@ -166,11 +176,15 @@ pub struct PendingCall {
     pub tool: String,
     /// The arguments of the call, valid when the approval was requested.
     pub arguments: Arguments,
+    /// The questions of the call that nobody has answered; none if it waits for an approval. It ran
+    /// up to them, and runs again from its beginning once they have answers
+    /// ([`Decision::Reply`]).
+    pub questions: Vec<PendingQuestion>,
 }
 
 impl Paused {
-    /// Returns the name of the agent that resumes the run: the one it began with, also where another
-    /// has the [conversation](super::Handoff) by now.
+    /// Returns the name of the agent that resumes the run: the one it began with, also where
+    /// another has the [conversation](super::Handoff) by now.
     #[must_use]
     pub fn agent(&self) -> &str {
         &self.agent
@@ -198,6 +212,7 @@ impl Paused {
                     path: path.to_vec(),
                     tool: call.name.clone(),
                     arguments: call.arguments.clone(),
+                    questions: self.questions.get(&call.id).cloned().unwrap_or_default(),
                 }),
             }
         }

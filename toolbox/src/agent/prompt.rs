@@ -5,7 +5,8 @@ use crate::model::History;
 use crate::prompt::RenderedPrompt;
 
 impl RenderedPrompt {
-    /// Returns the messages as a transcript (feature `agent`), for a model or an agent to go on with.
+    /// Returns the messages as a transcript (feature `agent`), for a model or an agent to go on
+    /// with.
     ///
     /// Messages of the user in a row are one, with a part for each. Those of the assistant become
     /// replies: their text and their links, since a reply has no other parts; one without a text is

@@ -12,7 +12,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::Instrument;
 
 use super::agent::Agent;
-use super::event::Event;
 use super::handle::{RunHandle, SteeredInput};
 use super::log::LogPlace;
 use super::outcome::{ExtractError, RunError, RunOutcome};
@@ -21,6 +20,7 @@ use super::step::AnswerType;
 use super::step::{Setup, Start};
 use super::{step, trace};
 use crate::context::{CancellationToken, Decision, ToolContext};
+use crate::event::{Event, EventSink};
 use crate::future::BoxFuture;
 use crate::model::{History, UserContent};
 
@@ -83,8 +83,8 @@ impl Agent {
         self.run(input).extract().await
     }
 
-    /// Goes on with a run that was [paused](RunHandle::pause), by its document. Calls that wait for a
-    /// decision keep waiting; [`resume`](Self::resume) takes the decisions.
+    /// Goes on with a run that was [paused](RunHandle::pause), by its document. Calls that wait for
+    /// a decision keep waiting; [`resume`](Self::resume) takes the decisions.
     ///
     /// The rules of [`resume`](Self::resume) hold for agent and principal.
     ///
@@ -194,7 +194,7 @@ impl Run {
             agent,
             start,
             context: ToolContext::new(),
-            sink: None,
+            sinks: Vec::new(),
             answer: None,
             called_as: None,
             log: None,
@@ -296,9 +296,17 @@ impl Run {
         self
     }
 
-    /// Calls `listener` with each event. It should be quick: the run waits for it.
-    pub fn on_event(mut self, listener: impl Fn(Event) + Send + Sync + 'static) -> Self {
-        self.setup.sink = Some(Arc::new(listener));
+    /// Calls `listener` with each event, [content](EventSink::with_content) among them. It should
+    /// be quick: the run waits for it.
+    ///
+    /// The sinks of the agent, of its box and of the context get the events as well.
+    pub fn on_event(self, listener: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        self.with_events(EventSink::from_fn(listener).with_content())
+    }
+
+    /// Reports the events of the run to a sink; several may be added.
+    pub fn with_events(mut self, sink: EventSink) -> Self {
+        self.setup.sinks.push(sink);
         self
     }
 
@@ -406,17 +414,13 @@ impl Run {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn events(mut self) -> RunEvents {
+    pub fn events(self) -> RunEvents {
         let (sender, receiver) = unbounded_channel();
-        let listener = self.setup.sink.take();
-        self.setup.sink = Some(Arc::new(move |event: Event| {
-            if let Some(listener) = &listener {
-                listener(event.clone());
-            }
+        let run = self.on_event(move |event: Event| {
             // Whoever dropped the stream does not listen any longer.
             let _ = sender.send(event);
-        }));
-        RunEvents { run: self.into_future(), receiver, outcome: None }
+        });
+        RunEvents { run: run.into_future(), receiver, outcome: None }
     }
 }
 
@@ -494,8 +498,8 @@ impl RunEvents {
     }
 }
 
-/// With the feature `futures-core`. It ends as [`next`](RunEvents::next) does, and stays at its end;
-/// the outcome is still there to be asked for.
+/// With the feature `futures-core`. It ends as [`next`](RunEvents::next) does, and stays at its
+/// end; the outcome is still there to be asked for.
 #[cfg(feature = "futures-core")]
 impl futures_core::Stream for RunEvents {
     type Item = Event;

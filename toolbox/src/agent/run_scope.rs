@@ -1,15 +1,14 @@
-//! State that an agent passes to the agents below it: the agents at work, the budgets, the event
-//! sink.
+//! State that an agent passes to the agents below it: the agents at work, the budgets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::budget::Budgets;
-use super::event::Sink;
 use super::handle::PauseFlag;
 use super::paused::{Decisions, Paused};
 use crate::collection::ToolBox;
+use crate::cost::Prices;
 use crate::sync::Mutex;
 
 /// State that a run passes to the agents below it, in the context of its calls.
@@ -19,7 +18,6 @@ pub(super) struct RunScope {
     pub(super) agents: Arc<[AgentId]>,
     pub(super) path: Arc<[String]>,
     pub(super) budgets: Budgets,
-    pub(super) sink: Option<Sink>,
     pub(super) nested: Arc<NestedRuns>,
     /// The box of the innermost run, whose tools an agent below may inherit.
     pub(super) toolbox: Option<ToolBox>,
@@ -27,6 +25,8 @@ pub(super) struct RunScope {
     pub(super) max_depth: u32,
     /// The wishes that the run pauses: its own, and those of the runs above that wait for it.
     pub(super) pauses: Arc<[PauseFlag]>,
+    /// The prices of the innermost run, for agents that have none of their own.
+    pub(super) prices: Option<Arc<dyn Prices>>,
     /// The number of times that the conversation may still be handed over.
     pub(super) handoffs_left: u32,
 }
@@ -37,11 +37,11 @@ impl Default for RunScope {
             agents: Arc::default(),
             path: Arc::default(),
             budgets: Budgets::default(),
-            sink: None,
             nested: Arc::default(),
             toolbox: None,
             max_depth: u32::MAX,
             pauses: Arc::default(),
+            prices: None,
             handoffs_left: 0,
         }
     }

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::budget::SharedBudget;
+use super::budget::{SharedBudget, UNLIMITED};
 use super::hooks::Hooks;
 use super::jobs::JobPolicy;
 use super::window::ContextSettings;
 use crate::context::Approver;
+use crate::cost::{Money, Prices};
+use crate::event::EventSink;
 use crate::model::ToolChoice;
 
 /// Handling of a run that reaches its limit of requests to the model.
@@ -93,6 +95,9 @@ pub(super) struct AgentSettings {
     pub(super) hooks: Hooks,
     pub(super) shared_budgets: Vec<SharedBudget>,
     pub(super) max_handoffs: u32,
+    pub(super) sinks: Vec<EventSink>,
+    pub(super) max_cost: Money,
+    pub(super) prices: Option<Arc<dyn Prices>>,
 }
 
 impl Default for AgentSettings {
@@ -121,6 +126,9 @@ impl Default for AgentSettings {
             hooks: Hooks::default(),
             shared_budgets: Vec::new(),
             max_handoffs: 10,
+            sinks: Vec::new(),
+            max_cost: UNLIMITED,
+            prices: None,
         }
     }
 }

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::agent::{Agent, AgentInner};
-use super::event::Sink;
-use super::event::{Emitter, EventKind};
 use super::handle::{CloseOnDrop, PauseFlag, Steering};
 use super::hooks::Guard;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
 use super::log::{LogPlace, LoggedReply, RunLog};
-use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
+use super::outcome::{RunError, RunErrorKind, RunOutcome};
 use super::paused::{Decisions, Paused};
 use super::repeat::RepeatGuard;
 use super::run_scope::RunScope;
@@ -21,15 +19,20 @@ use super::window::ContextWindow;
 use crate::call::Content;
 use crate::collection::ToolBox;
 use crate::context::{Completion, ToolContext, now};
+use crate::cost::Prices;
+use crate::event::StopReason;
+use crate::event::{EventKind, EventSink, Reporter};
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
     Replied, Reply, ToolChoice,
 };
+use crate::validate::has_secrets;
 
 mod answer;
 mod begin;
 mod calls;
 mod context;
+mod costs;
 mod guarded;
 mod handed_over;
 mod held;
@@ -68,7 +71,8 @@ pub(super) struct Setup {
     pub(super) start: Start,
     /// The context that the program gives with every call.
     pub(super) context: ToolContext,
-    pub(super) sink: Option<Sink>,
+    /// The sinks of this run beside those of its context and its agent.
+    pub(super) sinks: Vec<EventSink>,
     /// The type that the answer is to be of.
     pub(super) answer: Option<AnswerType>,
     /// The name of the tool it was called as, when an agent above did.
@@ -90,13 +94,13 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
         Err(kind) => return Err(RunError::before_begin(kind)),
     };
     let steering = CloseOnDrop(Arc::clone(&setup.steering));
-    let Setup { agent, start, context, sink, answer, called_as, pauses_with_above, .. } = setup;
+    let Setup { agent, start, context, sinks, answer, called_as, pauses_with_above, .. } = setup;
     let above = pauses_with_above.then(|| context.get::<RunScope>()).flatten();
     let flags = above.into_iter().flat_map(|above| above.pauses.iter().cloned());
     let flags = flags.chain([steering.0.pause.clone()]).collect();
     let inner = Arc::clone(&agent.inner);
     let mut running =
-        ActiveRun::new(inner, &context, sink, called_as.as_deref(), log, setup.steering, flags);
+        ActiveRun::new(inner, &context, sinks, called_as.as_deref(), log, setup.steering, flags);
     running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));
     let mut end = match start {
         _ if context.depth() >= running.limits.max_depth => {
@@ -158,7 +162,7 @@ struct ActiveRun {
     limits: RunLimits,
     scope: CallScope,
     offer: ToolOffer,
-    events: Emitter,
+    events: Reporter,
     jobs: Jobs,
     guard: RepeatGuard,
     answer: Option<TypedAnswer>,
@@ -174,6 +178,8 @@ struct ActiveRun {
     before_reply: Option<History>,
     log: Option<RunLog>,
     window: ContextWindow,
+    /// The prices of the agent, or of one above it.
+    prices: Option<Arc<dyn Prices>>,
     steering: Arc<Steering>,
     /// The wishes that the run pauses.
     pauses: Arc<[PauseFlag]>,
@@ -383,28 +389,41 @@ impl ActiveRun {
             }
         };
         if let Some(logged) = logged {
-            self.limits.budgets.charge_usage_again(logged.response.usage);
+            self.limits.budgets.charge_usage_again(logged.response.usage, logged.cost);
             // It was logged once the guards had passed.
             self.passed_guards = self.input_guards.len();
             self.step_ended(plain);
             return Ok(logged.response);
         }
-        self.events.emit(|| EventKind::ModelStarted);
+        self.report_model_started();
         let began = now();
         let response = self.respond_in_context().await;
         self.step_ended(plain);
         let response = response?;
         let response = self.with_own_names(response);
-        self.limits.budgets.charge_usage(response.usage);
-        self.log_reply(&response).await?;
+        let (price, cost) = self.cost_of(response.model.as_deref(), &response.usage);
+        self.limits.budgets.charge_usage(response.usage, cost);
+        self.log_reply(&response, cost).await?;
         self.events.emit(|| EventKind::ModelFinished {
+            model: response.model.clone().unwrap_or_else(|| self.agent.model.name().to_owned()),
+            requested: self.agent.model.name().to_owned(),
+            provider: self.agent.model.provider().to_owned(),
             finish: response.reply.finish.clone(),
             usage: response.usage,
+            cost: price,
             calls: response.reply.tool_calls().count(),
             took: now().saturating_duration_since(began),
         });
         Ok(response)
     }
+
+    fn report_model_started(&self) {
+        self.events.emit(|| EventKind::ModelStarted {
+            model: self.agent.model.name().to_owned(),
+            provider: self.agent.model.provider().to_owned(),
+        });
+    }
+
     /// Makes the next request ready to be sent. Returns its reply, if the log has one.
     async fn next_request(&mut self) -> Result<(Option<LoggedReply>, Option<PlainSettings>), End> {
         self.enter_step();
@@ -441,6 +460,9 @@ impl ActiveRun {
         if !is_fitted {
             self.fit_context().await?;
         }
+        if logged.is_none() {
+            self.check_price()?;
+        }
         if logged.is_none() && !self.limits.budgets.take_request() {
             return Err(End::stopped(StopReason::Budget));
         }
@@ -458,15 +480,18 @@ impl ActiveRun {
     async fn respond(&mut self) -> Result<ModelResponse, End> {
         let model = &*self.agent.model;
         let span = trace::chat(model);
-        let held = HeldDeltas::new(&self.events, !self.is_input_passed());
+        let began = now();
+        let toolbox = self.toolbox().clone();
+        let takes_secret = move |name: &str| takes_secret(&toolbox, name);
+        let held = HeldDeltas::new(&self.events, !self.is_input_passed(), &takes_secret);
         let emit = |delta: Delta| held.emit(delta);
-        let deltas = if self.events.is_on() { Deltas::to(&emit) } else { Deltas::none() };
+        let deltas = if self.events.wants_content() { Deltas::to(&emit) } else { Deltas::none() };
         let respond = async { model.respond(&self.request, deltas).await };
         let respond = self.beside_input_guards(respond.instrument(span.clone()), &held);
         let response = match self.limits.within(respond).await.map_err(End::stopped)? {
             Some(GuardedReply::Passed(response)) => response,
             Some(GuardedReply::Blocked { reason, usage }) => {
-                self.limits.budgets.charge_usage(usage);
+                self.charge(None, usage);
                 self.events.emit(|| EventKind::Blocked { reason: reason.clone() });
                 return Err(End::Blocked(StopReason::InputBlocked, reason));
             }
@@ -477,7 +502,12 @@ impl ActiveRun {
             self.passed_guards = self.input_guards.len();
         }
         response.map_err(|error| {
-            self.events.emit(|| EventKind::ModelFailed { kind: error.kind() });
+            self.events.emit(|| EventKind::ModelFailed {
+                model: model.name().to_owned(),
+                provider: model.provider().to_owned(),
+                kind: error.kind(),
+                took: now().saturating_duration_since(began),
+            });
             End::Failed(RunErrorKind::Model(error))
         })
     }
@@ -498,6 +528,7 @@ impl ActiveRun {
         let log = self.log.take();
         let history = self.history_at_end(&end);
         let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
+        let cost = self.limits.budgets.cost();
         let mut blocked = None;
         let (reason, content, paused, history) = match end {
             // Not the end of a run: the loop goes on as the next agent.
@@ -507,25 +538,41 @@ impl ActiveRun {
                 (reason, String::new(), None, history)
             }
             End::Failed(kind) => {
-                let error = RunError { kind, history, iterations, usage };
-                self.events.emit(|| EventKind::Failed { message: error.to_string(), usage });
+                let error = RunError { kind, history, iterations, usage, cost };
+                self.events.emit(|| EventKind::Failed {
+                    code: error.code().into(),
+                    message: error.to_string(),
+                    usage,
+                    cost,
+                    took: self.limits.elapsed(),
+                });
                 return (log, Err(error));
             }
             End::Stopped(reason, content) => (reason, content, None, history),
             End::Paused(paused) => {
-                let decided = paused.pending().is_empty();
-                let reason = if decided { StopReason::Paused } else { StopReason::ApprovalNeeded };
+                let pending = paused.pending();
+                let reason = if pending.is_empty() {
+                    StopReason::Paused
+                } else if pending.iter().all(|call| !call.questions.is_empty()) {
+                    StopReason::AnswerNeeded
+                } else {
+                    StopReason::ApprovalNeeded
+                };
                 let before = paused.open.before().clone();
                 (reason, String::new(), Some(*paused), before)
             }
         };
-        self.events.emit(|| EventKind::Finished { reason, usage });
+        let took = self.limits.elapsed();
+        self.events.emit(|| EventKind::Finished { reason, usage, cost, took });
         let answered = self.answer.filter(|_| reason == StopReason::Answered);
         let answer = answered.as_ref().and_then(TypedAnswer::value);
         let content = answer.as_ref().map_or(content, ToString::to_string);
         let ended_well = matches!(
             reason,
-            StopReason::Answered | StopReason::ApprovalNeeded | StopReason::Paused
+            StopReason::Answered
+                | StopReason::ApprovalNeeded
+                | StopReason::AnswerNeeded
+                | StopReason::Paused
         );
         let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;
         self.limits.cancellation.armed = !leave;
@@ -536,6 +583,7 @@ impl ActiveRun {
             reason,
             iterations,
             usage,
+            cost,
             history,
             answer,
             blocked,
@@ -544,6 +592,13 @@ impl ActiveRun {
         };
         (log, Ok(outcome))
     }
+}
+
+/// Returns `true` if the schema of a tool marks an argument as secret.
+fn takes_secret(toolbox: &ToolBox, name: &str) -> bool {
+    let own = toolbox.own_name(name);
+    let tool = toolbox.get(own.as_deref().unwrap_or(name));
+    tool.is_some_and(|tool| has_secrets(&tool.definition().input_schema))
 }
 
 fn without_calls(mut reply: Reply) -> Reply {

@@ -9,13 +9,14 @@ use serde_json::json;
 
 use super::agent::Agent;
 use super::log::LogScope;
-use super::outcome::{RunOutcome, StopReason};
+use super::outcome::RunOutcome;
 use super::run::Run;
 use super::run_scope::RunScope;
 use super::step::AnswerType;
 use crate::call::{Arguments, FailureKind, ToolError, ToolResult};
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
+use crate::event::StopReason;
 use crate::model::History;
 use crate::schema;
 use crate::tool::{Tool, ToolHandler, made};
@@ -247,7 +248,7 @@ impl AgentTool {
                 ToolResult::error(format!("agent `{name}` was stopped by a guard: {reason}"))
             }
             StopReason::Repeated => stopped("repeated itself and was stopped"),
-            StopReason::Budget => ToolResult::refusal(
+            StopReason::Budget | StopReason::Cost => ToolResult::refusal(
                 FailureKind::OverBudget,
                 format!("agent `{name}` was stopped: what may be spent is spent"),
             ),
@@ -255,11 +256,11 @@ impl AgentTool {
                 ToolResult::refusal(FailureKind::Cancelled, format!("agent `{name}` was cancelled"))
             }
             StopReason::ContextFull => stopped("could not go on, since its context is full"),
-            StopReason::ApprovalNeeded | StopReason::Paused => {
+            StopReason::ApprovalNeeded | StopReason::AnswerNeeded | StopReason::Paused => {
                 let above = above.filter(|_| context.is_deferrable());
                 if let (Some(paused), Some(above)) = (outcome.paused, above) {
                     above.nested.paused.put(context.call_id(), paused);
-                    let text = format!("agent `{name}` waits for an approval");
+                    let text = format!("agent `{name}` waits for an approval or an answer");
                     return ToolResult::refusal(FailureKind::Deferred, text);
                 }
                 let text = format!("agent `{name}` needs an approval, and nobody here can give it");

@@ -6,7 +6,7 @@ use tracing::field::Empty;
 
 use super::outcome::{RunError, RunOutcome};
 use crate::context::{Conversation, ToolContext};
-use crate::model::{Model, ModelError, ModelResponse};
+use crate::model::{Model, ModelError, ModelResponse, operation_name};
 
 /// The span `invoke_agent {name}` of one run.
 pub(super) fn run(name: &str, context: &ToolContext) -> Span {
@@ -20,7 +20,9 @@ pub(super) fn run(name: &str, context: &ToolContext) -> Span {
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         error.r#type = Empty,
+        otel.status_code = Empty,
     );
+    context.link_span(&span);
     if let Some(conversation) = context.get::<Conversation>() {
         span.record("gen_ai.conversation.id", conversation.chat_id.as_str());
     }
@@ -33,8 +35,8 @@ pub(super) fn ended(span: &Span, end: &Result<RunOutcome, RunError>) {
         Ok(outcome) => &outcome.usage,
         Err(error) => &error.usage,
     };
-    span.record("gen_ai.usage.input_tokens", usage.input_tokens);
-    span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+    span.record("gen_ai.usage.input_tokens", count(usage.input_tokens));
+    span.record("gen_ai.usage.output_tokens", count(usage.output_tokens));
     match end {
         Ok(outcome) if outcome.is_answered() => {}
         Ok(outcome) => {
@@ -42,17 +44,19 @@ pub(super) fn ended(span: &Span, end: &Result<RunOutcome, RunError>) {
         }
         Err(error) => {
             span.record("error.type", error.code());
+            span.record("otel.status_code", "ERROR");
         }
     }
 }
 
-/// The span `chat {model}` of one request.
+/// The span `{operation} {model}` of one request.
 pub(super) fn chat(model: &dyn Model) -> Span {
+    let operation = operation_name(model.provider());
     tracing::info_span!(
         "chat",
-        otel.name = format!("chat {}", model.name()),
+        otel.name = format!("{operation} {}", model.name()),
         otel.kind = "client",
-        gen_ai.operation.name = "chat",
+        gen_ai.operation.name = operation,
         gen_ai.provider.name = model.provider(),
         gen_ai.request.model = model.name(),
         gen_ai.response.model = Empty,
@@ -61,8 +65,10 @@ pub(super) fn chat(model: &dyn Model) -> Span {
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         gen_ai.usage.cache_read.input_tokens = Empty,
-        gen_ai.usage.cache_creation.input_tokens = Empty,
+        gen_ai.usage.cache_write.input_tokens = Empty,
+        gen_ai.usage.reasoning.output_tokens = Empty,
         error.r#type = Empty,
+        otel.status_code = Empty,
     )
 }
 
@@ -71,14 +77,20 @@ pub(super) fn record(span: &Span, response: &Result<ModelResponse, ModelError>) 
     match response {
         Ok(response) => {
             let usage = &response.usage;
-            span.record("gen_ai.usage.input_tokens", usage.input_tokens);
-            span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+            span.record("gen_ai.usage.input_tokens", count(usage.input_tokens));
+            span.record("gen_ai.usage.output_tokens", count(usage.output_tokens));
             if usage.cache_read_input_tokens > 0 {
-                span.record("gen_ai.usage.cache_read.input_tokens", usage.cache_read_input_tokens);
+                span.record(
+                    "gen_ai.usage.cache_read.input_tokens",
+                    count(usage.cache_read_input_tokens),
+                );
             }
             if usage.cache_creation_input_tokens > 0 {
                 let tokens = usage.cache_creation_input_tokens;
-                span.record("gen_ai.usage.cache_creation.input_tokens", tokens);
+                span.record("gen_ai.usage.cache_write.input_tokens", count(tokens));
+            }
+            if usage.reasoning_tokens > 0 {
+                span.record("gen_ai.usage.reasoning.output_tokens", count(usage.reasoning_tokens));
             }
             span.record(
                 "gen_ai.response.finish_reasons",
@@ -93,6 +105,13 @@ pub(super) fn record(span: &Span, response: &Result<ModelResponse, ModelError>) 
         }
         Err(error) => {
             span.record("error.type", error.kind().code());
+            span.record("otel.status_code", "ERROR");
         }
     }
+}
+
+/// Returns a number of tokens as the type that exporters take for whole numbers: others become
+/// text.
+fn count(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
 }

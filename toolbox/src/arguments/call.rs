@@ -78,6 +78,11 @@ impl<'given> HandlerCall<'given> {
         }
     }
 
+    /// Returns the repairs of the arguments.
+    pub(crate) fn into_repairs(mut self) -> Vec<Repair> {
+        self.arena.repairs().unwrap_or_default()
+    }
+
     /// Fills the slots from the text of the call and from its context.
     ///
     /// # Errors

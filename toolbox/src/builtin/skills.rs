@@ -1,8 +1,5 @@
 //! Skills: instructions in files, which a model loads when it needs them.
 
-#[cfg(test)]
-mod tests;
-
 use std::fmt;
 use std::fs;
 use std::io;
@@ -12,7 +9,7 @@ use serde_json::json;
 
 use crate::call::{Arguments, ToolResult};
 use crate::definition::ToolAnnotations;
-use crate::text::{QUOTED, quote};
+use crate::text::{QUOTED, quote, split_head};
 use crate::tool::{Tool, Toolset};
 
 /// The largest file that is read, in bytes.
@@ -115,7 +112,7 @@ impl Skill {
             return Err(SkillsError::TooLarge { path: path.to_owned(), bytes: length });
         }
         let source = fs::read_to_string(path).map_err(failed)?;
-        let (head, text) = split(source.trim_start_matches('\u{feff}'));
+        let (head, text) = split_head(source.trim_start_matches('\u{feff}'));
         let field = |key: &str| {
             let line = head.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
             let value = line.trim().trim_matches(['"', '\'']);
@@ -130,22 +127,6 @@ impl Skill {
             files,
         })
     }
-}
-
-/// Returns the head between the first two lines of `---`, if the text begins with one, and the
-/// rest.
-fn split(source: &str) -> (&str, &str) {
-    let line = |text: &str| text.strip_prefix("---").is_some_and(|rest| rest.trim_end().is_empty());
-    let mut lines = source.split_inclusive('\n');
-    let Some(first) = lines.next().filter(|first| line(first)) else { return ("", source) };
-    let mut at = first.len();
-    for next in lines {
-        if line(next) {
-            return (&source[first.len()..at], &source[at + next.len()..]);
-        }
-        at += next.len();
-    }
-    ("", source)
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, SkillsError> {

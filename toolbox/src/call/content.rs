@@ -119,6 +119,16 @@ impl ResourceContents {
         Self { blob: Some(base64::encode(bytes.raw_bytes())), ..Self::default() }
     }
 
+    /// Returns the bytes, whether they are text or base64; `None` if they are neither.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn raw_bytes(&self) -> Option<Cow<'_, [u8]>> {
+        match (&self.text, &self.blob) {
+            (Some(text), None) => Some(Cow::Borrowed(text.as_bytes())),
+            (None, Some(blob)) => base64::decode(blob).ok().map(Cow::Owned),
+            _ => None,
+        }
+    }
+
     /// Sets the URI.
     #[must_use]
     pub fn with_uri(mut self, uri: impl Into<String>) -> Self {

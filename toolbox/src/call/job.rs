@@ -24,13 +24,7 @@ pub struct JobId(String);
 
 impl JobId {
     pub(crate) fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let count = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Each `RandomState` starts from keys of the operating system's randomness.
-        let half = || u128::from(RandomState::new().hash_one(count));
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let random = (half() << 64 | half()) & ((1 << 80) - 1);
-        Self(format!("job_{}", ulid((since.as_millis() << 80) | random)))
+        Self(new_id("job_"))
     }
 
     /// Takes an id that was kept as text. One that names no job is found nowhere.
@@ -44,6 +38,17 @@ impl JobId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Returns a new id: a prefix and a ULID, so that ids sort by the time they were made.
+pub(crate) fn new_id(prefix: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let count = NEXT.fetch_add(1, Ordering::Relaxed);
+    // Each `RandomState` starts from keys of the operating system's randomness.
+    let half = || u128::from(RandomState::new().hash_one(count));
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let random = (half() << 64 | half()) & ((1 << 80) - 1);
+    format!("{prefix}{}", ulid((since.as_millis() << 80) | random))
 }
 
 /// Writes 128 bits as 26 digits of Crockford's base 32.

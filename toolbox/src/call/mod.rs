@@ -45,6 +45,7 @@ pub(crate) use error::chain;
 pub use error::{FailureKind, SharedError, ToolError};
 pub use fault::{ArgumentsError, Fault, FaultKind, Faults};
 pub use job::JobId;
+pub(crate) use job::new_id;
 pub use output::{IntoToolFailure, IntoToolResult, StructuredError};
 pub(crate) use output::{displayed, reported, serialized, unquoted};
 pub use repair::Repair;

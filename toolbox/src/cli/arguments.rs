@@ -45,6 +45,11 @@ pub(super) struct ProgramLine {
 pub(super) enum ProgramCommand {
     /// Be an MCP server: three tools that find and call those of the configured servers
     Serve(ServeProgram),
+    /// Open a page in the browser: the tools of the configured servers, forms to try them, their
+    /// calls, and the decisions that calls wait for
+    Page(PageCommand),
+    /// Open the page over one MCP server, which no configuration has to name
+    Inspect(InspectCommand),
     /// Offer the tools of the configured servers to a fleet, over NATS
     #[cfg(feature = "nats")]
     Worker {
@@ -81,6 +86,9 @@ pub(super) enum ProgramCommand {
         /// The server, by its name in the configuration
         server: String,
     },
+    /// Check an audit log
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Approve the current tools of a server, or of all servers, in the lock file
     Approve {
         /// The server; without it, all
@@ -102,6 +110,20 @@ pub(super) enum ProgramCommand {
     #[cfg(feature = "durable")]
     #[command(subcommand)]
     Journal(JournalCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditCommand {
+    /// Read a log, and name the first line that was altered, removed or inserted
+    Verify {
+        /// The file that is written, with the full ones beside it; or several files, the oldest
+        /// first
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// The hash of a line that the log has to hold: the head that an earlier check printed
+        #[arg(long, value_name = "HASH")]
+        head: Option<String>,
+    },
 }
 
 /// The servers to take over, and the files to change.
@@ -191,6 +213,8 @@ pub(super) struct OwnLine {
 pub(super) enum OwnCommand {
     /// Be an MCP server of the tools
     Serve(ServeOwn),
+    /// Open a page in the browser: the tools, forms to try them, and their calls
+    Page(PageCommand),
     /// Offer the tools to a fleet, over NATS
     #[cfg(feature = "nats")]
     Worker(WorkerCommand),
@@ -248,10 +272,53 @@ pub(super) struct CallCommand {
     pub(super) yes: bool,
 }
 
+/// The address of the page, and its sessions.
+#[derive(Debug, Args)]
+pub(super) struct PageCommand {
+    /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as
+    /// 8080 [default: a free port of this machine]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(super) http: Option<SocketAddr>,
+    /// Let people in who type the token in this file; needed where other machines reach the address
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
+    /// Answer requests to this host name as well
+    #[arg(long, value_name = "HOST")]
+    pub(super) allow_host: Vec<String>,
+    /// Keep sessions in this file, so that open pages go on after a restart; it holds digests
+    #[arg(long, value_name = "FILE")]
+    pub(super) sessions: Option<PathBuf>,
+}
+
+/// The server to inspect.
+#[derive(Debug, Args)]
+pub(super) struct InspectCommand {
+    #[command(flatten)]
+    pub(super) page: PageCommand,
+    /// The URL of the server, or the command that starts it with its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "URL | COMMAND")]
+    pub(super) server: Vec<String>,
+}
+
+/// A page beside an MCP server.
+#[derive(Debug, Args)]
+pub(super) struct BesidePage {
+    /// Open a page in the browser as well: at an address or port of its own, or without one at that
+    /// of --http; the link is on standard error
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
+    pub(super) page: Option<Option<SocketAddr>>,
+    /// Keep the sessions of the page in this file, so that open pages go on after a restart
+    #[arg(long, value_name = "FILE", requires = "page")]
+    pub(super) sessions: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct ServeProgram {
     #[command(flatten)]
     pub(super) listen: Listen,
+    #[command(flatten)]
+    pub(super) page: BesidePage,
     /// Start the servers at once, whatever the configuration says
     #[arg(long, conflicts_with = "lazy")]
     pub(super) eager: bool,
@@ -261,15 +328,39 @@ pub(super) struct ServeProgram {
     /// List the tools of the servers to the host, without a gateway
     #[arg(long, conflicts_with = "lazy")]
     pub(super) no_gateway: bool,
+    /// Serve the skills of a folder too; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) skills: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) audit: AuditArguments,
+}
+
+/// The record of calls.
+#[derive(Debug, Args)]
+pub(super) struct AuditArguments {
+    /// Record each decision and each result in this file, in a chain that shows changes
+    #[arg(long = "audit", value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+    /// Hand a result on when its line is on the disk, and fail the call if it cannot be written
+    #[arg(long = "audit-synchronous", requires = "file")]
+    pub(super) synchronous: bool,
+    /// Record arguments as well as their digests, without those that a schema marks as secret
+    #[arg(long = "audit-arguments", requires = "file")]
+    pub(super) arguments: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ServeOwn {
     #[command(flatten)]
     pub(super) listen: Listen,
+    #[command(flatten)]
+    pub(super) page: BesidePage,
     /// Show hosts three tools that find and call the others
     #[arg(long)]
     pub(super) gateway: bool,
+    /// Serve the skills of a folder too; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) skills: Vec<PathBuf>,
 }
 
 /// The fleet of a worker.

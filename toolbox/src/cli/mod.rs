@@ -22,8 +22,8 @@
 //! b=2` calls it, and a host that starts `sums serve` uses them over MCP. `init`, `schema`,
 //! `login`, `logout` and `approve` concern the servers of a configuration: only the program
 //! `toolbox` has them, and its `serve` has other options. With the feature `nats`, `sums worker`
-//! offers the tools to a fleet. With `--json`, each command but `serve`, `worker`, `completions` and
-//! `schema` prints one line with one object:
+//! offers the tools to a fleet. With `--json`, each command but `serve`, `worker`, `completions`
+//! and `schema` prints one line with one object:
 //!
 //! | command | the object |
 //! |---|---|
@@ -39,6 +39,9 @@
 
 mod account;
 mod arguments;
+mod attendance;
+mod audit;
+mod beside;
 mod call;
 mod check;
 mod gateway;
@@ -47,6 +50,7 @@ mod import;
 mod journal;
 mod live;
 mod outcome;
+mod page;
 mod program;
 mod progress;
 mod serve;
@@ -129,6 +133,7 @@ async fn run_line<A: Into<OsString> + Clone>(
     };
     let exit = match line.command {
         OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
+        OwnCommand::Page(wanted) => page::own(toolbox, wanted).await.print(false, &[]),
         #[cfg(feature = "nats")]
         OwnCommand::Worker(wanted) => worker::own(toolbox, wanted).await.print(false, &[]),
         OwnCommand::CommonCommand(CommonCommand::Completions { shell }) => {
@@ -167,9 +172,14 @@ async fn of_program(line: ProgramLine) -> Exit {
         ProgramCommand::CommonCommand(CommonCommand::Completions { shell }) => {
             return completions(ProgramLine::command(), shell).print(false, &[]);
         }
+        ProgramCommand::Audit(command) => return audit::of_audit(command).print(json, &[]),
         ProgramCommand::Serve(wanted) => {
             return serve::program(path, wanted).await.print(false, &[]);
         }
+        ProgramCommand::Page(wanted) => {
+            return page::program(path, wanted).await.print(false, &[]);
+        }
+        ProgramCommand::Inspect(wanted) => return page::inspect(wanted).await.print(false, &[]),
         #[cfg(feature = "nats")]
         ProgramCommand::Worker { wanted, file } => {
             let configured = Configured::read(file.or(path));

@@ -12,7 +12,7 @@ use super::outcome::{Exit, Outcome, Problem, exit_of};
 use super::progress::Progress;
 use super::source::{ToolSource, ranking};
 use super::text::line;
-use crate::collection::ToolBox;
+use crate::collection::{ToolBox, ToolBoxBuilder};
 use crate::mcp::{
     Config, ConfigProblem, ConfigWatch, Connect, CredentialFile, MountServersError, ServerConfig,
     ServerState, Servers, Settings,
@@ -57,12 +57,14 @@ impl Configured {
 
     /// Returns an empty box with the limits and rules of the file.
     pub(super) fn toolbox(&self) -> ToolBox {
+        self.built(ToolBox::builder())
+    }
+
+    /// Returns the box of a builder, with the limits and rules of the file.
+    pub(super) fn built(&self, builder: ToolBoxBuilder) -> ToolBox {
         let settings = self.config.settings();
         // The timeout of a server is set on its tools.
-        let built = ToolBox::builder()
-            .max_result_bytes(settings.max_result_bytes)
-            .suggest_tools(true)
-            .build();
+        let built = builder.max_result_bytes(settings.max_result_bytes).suggest_tools(true).build();
         let toolbox = built.unwrap_or_default();
         set_rules(&toolbox, settings);
         toolbox

@@ -1,6 +1,7 @@
 //! `serve`: a box as an MCP server for hosts.
 
 use std::io::Read as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,13 +9,20 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::arguments::{Listen, ServeOwn, ServeProgram};
+use super::attendance::Attendance;
+use super::audit;
+use super::beside::ServedPage;
 use super::gateway::{self, GatewayBackend};
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::Configured;
+use super::source::ranking;
 use super::text::line;
-use crate::collection::ToolBox;
-use crate::mcp::{ConfigProblem, Connect, ServerInfo, ServerState, ServerStatus, Servers, Service};
+use crate::collection::{ToolBox, ToolBoxBuilder};
+use crate::mcp::{
+    ConfigProblem, Connect, ServeError, ServerInfo, ServerState, ServerStatus, Servers, Service,
+    SkillFolder,
+};
 use crate::search::Gateway;
 use crate::text::clean;
 use crate::tool::Tool;
@@ -40,7 +48,13 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         // Listed tools have to be mounted before the list is requested.
         Connect::Now
     };
-    let toolbox = configured.toolbox();
+    let audit = match audit::opened(&wanted.audit) {
+        Ok(audit) => audit,
+        Err(error) => return Outcome::failed(Exit::Failed, error.to_string()),
+    };
+    let attendance = wanted.page.page.is_some().then(Attendance::new);
+    let builder = attendance.iter().fold(ToolBox::builder(), |builder, own| own.attend(builder));
+    let toolbox = configured.built(audit.iter().fold(builder, ToolBoxBuilder::audit));
     let mounting = configured.mount(&toolbox, connect, deferred, logged);
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));
@@ -57,12 +71,24 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     }
     let faults = configured.problems.iter().map(ConfigProblem::summary).chain(fault.clone());
     let backend = GatewayBackend::new(servers.clone(), faults.collect());
-    let mut service = Service::new(toolbox.clone()).info(crate::server_info!());
+    let service = Service::new(toolbox.clone()).info(crate::server_info!());
+    let mut service = match with_skills(service, &wanted.skills) {
+        Ok(service) => service,
+        Err(what) => return Outcome::failed(Exit::Usage, what),
+    };
     if !wanted.no_gateway {
         gateway::register(&toolbox, settings, &backend);
         let backend = Arc::clone(&backend);
         service = service.instructions_with(move || backend.instructions());
     }
+    let page = attendance.map(|attendance| {
+        let page = attendance.page(toolbox.clone()).ranking(ranking(settings));
+        let page = match &servers {
+            Some(servers) => page.servers(servers.clone(), settings.lock_file.is_some()),
+            None => page,
+        };
+        ServedPage::new(page, wanted.page)
+    });
     let live = LiveConfig {
         toolbox,
         servers: servers.clone(),
@@ -72,18 +98,33 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         settings: settings.clone(),
     };
     let following = watch.map(|watch| tokio::spawn(live.follow(watch)));
-    let outcome = served(&service, wanted.listen).await;
+    let outcome = served(&service, wanted.listen, page).await;
     if let Some(following) = following {
         following.abort();
     }
     if let Some(servers) = servers {
         servers.close().await;
     }
+    if let Some(log) = audit {
+        match log.flush().await {
+            Err(error) => complain(&format!("error: {error}")),
+            Ok(()) if log.dropped() > 0 => {
+                complain(&format!("{} lines of the audit log were lost", log.dropped()));
+            }
+            Ok(()) => {}
+        }
+    }
     outcome
 }
 
 /// Serves the box of a user's own program.
 pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) -> Outcome {
+    let (toolbox, page) = if wanted.page.page.is_some() {
+        let (page, attended) = Attendance::new().page_over(&toolbox);
+        (attended, Some(ServedPage::new(page, wanted.page)))
+    } else {
+        (toolbox, None)
+    };
     let served_box = if wanted.gateway {
         let hidden = toolbox.filtered(|_| true);
         hidden.register(toolbox.tools().into_iter().map(Tool::deferred).collect::<Vec<_>>());
@@ -92,57 +133,123 @@ pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) ->
     } else {
         toolbox
     };
-    served(&Service::new(served_box).info(info), wanted.listen).await
+    match with_skills(Service::new(served_box).info(info), &wanted.skills) {
+        Ok(service) => served(&service, wanted.listen, page).await,
+        Err(what) => Outcome::failed(Exit::Usage, what),
+    }
 }
 
-async fn served(service: &Service, listen: Listen) -> Outcome {
-    let ended = match listen.http {
-        None => service.serve_stdio_until(interrupted()).await,
-        Some(address) => {
-            let mut service = service.clone();
-            for host in listen.allow_host {
-                service = service.allow_host(host);
-            }
-            if listen.token.is_some() {
-                let what = "every user of this machine can read a token on a command line, and has now: take another one, and give it by --token-file FILE or in the variable TOOLBOX_TOKEN";
-                return Outcome::failed(Exit::Usage, what);
-            }
-            let token = match listen.token_file.map(|path| token_in(&path)).transpose() {
-                // Not by clap: a set variable would require `--http`.
-                Ok(token) => token.or_else(|| std::env::var("TOOLBOX_TOKEN").ok()),
-                Err(what) => return Outcome::failed(Exit::Usage, what),
-            };
-            match token.filter(|token| !token.is_empty()) {
-                Some(token) => service = service.bearer_token(token),
-                None if !address.ip().to_canonical().is_loopback() => {
-                    let what = format!(
-                        "other machines reach {address}, and no token is required: listen on 127.0.0.1, or give --token-file FILE or the variable TOOLBOX_TOKEN"
-                    );
-                    return Outcome::failed(Exit::Usage, what);
-                }
-                None => {}
-            }
-            let listener = match TcpListener::bind(address).await {
-                Ok(listener) => listener,
-                Err(error) => {
-                    let what = format!("{address} cannot be listened at: {error}");
-                    return Outcome::failed(Exit::Failed, what);
-                }
-            };
-            let address = listener.local_addr().unwrap_or(address);
-            let interruption = interruption();
-            complain(&format!("listening at http://{address}/mcp"));
-            service.serve_listener(listener, interruption).await
+/// Adds folders of skills to a service, and reports the skills that are left out.
+fn with_skills(service: Service, folders: &[PathBuf]) -> Result<Service, String> {
+    folders.iter().try_fold(service, |service, path| {
+        let folder = SkillFolder::open(path).map_err(|error| error.to_string())?;
+        let service = service.skills(folder.clone());
+        for problem in folder.problems() {
+            complain(&format!("skills: {}", line(&problem)));
         }
+        Ok(service)
+    })
+}
+
+/// Serves a box over MCP, and the page beside it until that ends.
+async fn served(service: &Service, listen: Listen, page: Option<ServedPage>) -> Outcome {
+    let ended = match listen.http {
+        None => {
+            let beside = match &page {
+                Some(page) => match page.start().await {
+                    Ok(task) => Some(task),
+                    Err(failed) => return failed,
+                },
+                None => None,
+            };
+            let ended = service.serve_stdio_until(interrupted()).await;
+            if let Some(beside) = beside {
+                beside.abort();
+            }
+            ended
+        }
+        Some(address) => return served_http(service, address, listen, page).await,
     };
+    of_serving(ended)
+}
+
+fn of_serving(ended: Result<(), ServeError>) -> Outcome {
     match ended {
         Ok(()) => Outcome::fine(String::new(), json!({})),
         Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
     }
 }
 
+async fn served_http(
+    service: &Service,
+    address: SocketAddr,
+    listen: Listen,
+    mut page: Option<ServedPage>,
+) -> Outcome {
+    let mut service = service.clone();
+    for host in listen.allow_host {
+        if let Some(page) = &mut page {
+            page.allow_host(&host);
+        }
+        service = service.allow_host(host);
+    }
+    if listen.token.is_some() {
+        let what = "every user of this machine can read a token on a command line, and has now: take another one, and give it by --token-file FILE or in the variable TOOLBOX_TOKEN";
+        return Outcome::failed(Exit::Usage, what);
+    }
+    let token = match listen.token_file.map(|path| token_in(&path)).transpose() {
+        // Not by clap: a set variable would require `--http`.
+        Ok(token) => token.or_else(|| std::env::var("TOOLBOX_TOKEN").ok()),
+        Err(what) => return Outcome::failed(Exit::Usage, what),
+    };
+    match token.filter(|token| !token.is_empty()) {
+        Some(token) => {
+            if let Some(page) = &mut page {
+                page.token(&token);
+            }
+            service = service.bearer_token(token);
+        }
+        None if !address.ip().to_canonical().is_loopback() => {
+            let what = format!(
+                "other machines reach {address}, and no token is required: listen on 127.0.0.1, or give --token-file FILE or the variable TOOLBOX_TOKEN"
+            );
+            return Outcome::failed(Exit::Usage, what);
+        }
+        None => {}
+    }
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            let what = format!("{address} cannot be listened at: {error}");
+            return Outcome::failed(Exit::Failed, what);
+        }
+    };
+    let address = listener.local_addr().unwrap_or(address);
+    let interruption = interruption();
+    complain(&format!("listening at http://{address}/mcp"));
+    let mut beside = None;
+    if let Some(page) = &mut page {
+        page.mcp_url(format!("http://{address}/mcp"));
+        match page.on_same_listener() {
+            Some(page) => {
+                service = service.routes(page.router());
+                complain(&format!("page: {}", page.link(&format!("http://{address}"))));
+            }
+            None => match page.start().await {
+                Ok(task) => beside = Some(task),
+                Err(failed) => return failed,
+            },
+        }
+    }
+    let ended = service.serve_listener(listener, interruption).await;
+    if let Some(beside) = beside {
+        beside.abort();
+    }
+    of_serving(ended)
+}
+
 /// Reads a token from a file, without the line break at its end.
-fn token_in(path: &Path) -> Result<String, String> {
+pub(super) fn token_in(path: &Path) -> Result<String, String> {
     let displayed = path.display();
     let mut text = String::new();
     let read = std::fs::File::open(path)

@@ -11,10 +11,12 @@ use super::error::RegisterError;
 use super::settings::BoxSettings;
 use super::toolbox::ToolBox;
 use crate::call::ToolResult;
+use crate::context::auditor::SharedAuditor;
 use crate::context::keeper::ResultKeeper;
 use crate::context::question::SharedAsker;
 use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Asker, Requirement, StateMap};
+use crate::event::{EventSink, Reporter};
 use crate::prompt::{self, IntoPrompts};
 use crate::resource::{self, IntoResources};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
@@ -55,6 +57,7 @@ pub struct ToolBoxBuilder {
     settings: BoxSettings,
     state: StateMap,
     blacklist: Vec<String>,
+    sinks: Vec<EventSink>,
 }
 
 impl ToolBoxBuilder {
@@ -185,8 +188,8 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Limits the contents of a resource, in bytes as they are sent: bytes are base64, a third more.
-    /// Default 8 MiB. Nothing is cut: reading a larger one fails.
+    /// Limits the contents of a resource, in bytes as they are sent: bytes are base64, a third
+    /// more. Default 8 MiB. Nothing is cut: reading a larger one fails.
     pub fn max_resource_bytes(mut self, bytes: usize) -> Self {
         self.settings.resource_bytes = bytes;
         self
@@ -222,8 +225,8 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Puts the questions of tools to a person ([`ToolContext::ask`](crate::ToolContext::ask)) where
-    /// the context of a call has no asker. Default: there is nobody to ask.
+    /// Puts the questions of tools to a person ([`ToolContext::ask`](crate::ToolContext::ask))
+    /// where the context of a call has no asker. Default: there is nobody to ask.
     pub fn asker(mut self, asker: impl Asker) -> Self {
         SharedAsker::new(Arc::new(asker)).store_in(&mut self.state);
         self
@@ -298,7 +301,16 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Records arguments and results in trace spans. Default: off, since they may hold secrets.
+    /// Reports the calls of the box, and of its prompts and resources, to a sink: those of an MCP
+    /// server and of agents as well as the program's own, and the calls and runs that its tools
+    /// start in their context. Several sinks may be added. Default: none, at no cost.
+    pub fn events(mut self, sink: EventSink) -> Self {
+        self.sinks.push(sink);
+        self
+    }
+
+    /// Records arguments and results in trace spans, without the arguments that a tool's schema
+    /// marks as secret. Default: off.
     pub fn record_content(mut self, record: bool) -> Self {
         self.settings.record_content = record;
         self
@@ -317,13 +329,21 @@ impl ToolBoxBuilder {
         self
     }
 
+    /// Records decisions and results of calls.
+    #[allow(dead_code, reason = "the audit log is a module on top of this one")]
+    pub(crate) fn auditor(mut self, auditor: SharedAuditor) -> Self {
+        self.settings.auditor = Some(auditor);
+        self
+    }
+
     /// Returns the box.
     ///
     /// # Errors
     ///
     /// [`BuildToolBoxError`] names every pair of tools of one name with the locations of both,
     /// every state that is missing, and a blacklist rule that names no tool.
-    pub fn build(self) -> Result<ToolBox, BuildToolBoxError> {
+    pub fn build(mut self) -> Result<ToolBox, BuildToolBoxError> {
+        self.settings.reporter = Reporter::of_box(&self.sinks);
         let state = (!self.state.is_empty()).then(|| Arc::new(self.state));
         let toolbox = ToolBox::from_shared(self.settings, state);
         toolbox.try_register(self.tools).map_err(BuildToolBoxError::Tools)?;

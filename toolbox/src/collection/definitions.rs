@@ -90,8 +90,8 @@ impl ToolBox {
         snapshot.by_alias(name).map(|entry| entry.tool.name().to_owned())
     }
 
-    /// Returns the list of tools as a provider takes it, serialized once for each change of the box.
-    /// Each definition is lowered once, however often the box changes.
+    /// Returns the list of tools as a provider takes it, serialized once for each change of the
+    /// box. Each definition is lowered once, however often the box changes.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};

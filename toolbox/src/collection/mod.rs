@@ -23,6 +23,7 @@
 //! | hold prompts and resources beside them | [`Prompts`], [`Resources`] |
 //! | register tools from outside of the program | [`ToolBox::try_register`], [`RegisterError`], [`RegisterFault`] |
 
+mod attended;
 mod builder;
 mod definitions;
 mod error;
@@ -42,7 +43,8 @@ pub use error::{RegisterError, RegisterFault};
 pub(crate) use notices::{WantedUri, WantedUris};
 pub use prompts::Prompts;
 pub use resources::Resources;
+pub(crate) use resources::permitted_spellings;
 pub(crate) use settings::BoxSettings;
-pub(crate) use snapshot::{Snapshot, ToolEntry};
+pub(crate) use snapshot::{Snapshot, ToolEntry, Visibility};
 pub use toolbox::ToolBox;
 pub(crate) use toolbox::{BoxInner, WeakToolBox};

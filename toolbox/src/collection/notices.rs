@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::sync::{broadcast, watch};
 
@@ -17,12 +18,14 @@ pub(crate) type WantedUris = watch::Receiver<BTreeMap<Arc<str>, usize>>;
 pub(super) struct ResourceNotices {
     pub(super) updates: broadcast::Sender<Arc<str>>,
     wanted: watch::Sender<BTreeMap<Arc<str>, usize>>,
+    /// `true` if some resources are skills, or may become some.
+    pub(super) skills: Arc<AtomicBool>,
 }
 
 impl Default for ResourceNotices {
     fn default() -> Self {
         let updates = broadcast::Sender::new(WAITING_UPDATES);
-        Self { updates, wanted: watch::Sender::default() }
+        Self { updates, wanted: watch::Sender::default(), skills: Arc::default() }
     }
 }
 

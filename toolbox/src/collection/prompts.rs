@@ -9,8 +9,8 @@ use crate::prompt::{self, IntoPrompts, Prompt};
 /// The prompts of a [`ToolBox`], by name; a cheap handle.
 ///
 /// Their calls have the timeout, the limits, the state and the asker of the box. Its layers, its
-/// rules, its journal and its store of results are of tools alone: prompts have a blacklist of their
-/// own, and no prompt is cut.
+/// rules, its journal and its store of results are of tools alone: prompts have a blacklist of
+/// their own, and no prompt is cut.
 ///
 /// ```
 /// use toolbox::{ToolBox, prompt, prompts};

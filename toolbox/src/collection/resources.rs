@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -14,8 +15,8 @@ use crate::resource::{self, IntoResources, Resource};
 /// The resources of a [`ToolBox`], by their URIs; a cheap handle.
 ///
 /// Reading has the timeout, the limits, the state and the asker of the box. Its layers, its rules,
-/// its journal and its store of results are of tools alone: resources have a blacklist of their own.
-/// What is read is never cut: if it is larger than
+/// its journal and its store of results are of tools alone: resources have a blacklist of their
+/// own. What is read is never cut: if it is larger than
 /// [`max_resource_bytes`](crate::ToolBoxBuilder::max_resource_bytes), it fails.
 ///
 /// ```
@@ -73,6 +74,38 @@ impl Resources {
     #[allow(dead_code, reason = "for mounted servers")]
     pub(crate) fn announce(&self) {
         self.calls.change(|_| {});
+    }
+
+    /// Declares that some resources are skills, or may become some.
+    #[allow(dead_code, reason = "for folders of skills, and for mounted servers")]
+    pub(crate) fn announce_skills(&self) {
+        self.announce();
+        self.notices.skills.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if some resources are skills, or may become some.
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn has_skills(&self) -> bool {
+        self.notices.skills.load(Ordering::Relaxed)
+    }
+
+    /// Returns the resources that are skills, in order. One with a forbidden file is left out.
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn skills(&self) -> Vec<Resource> {
+        let snapshot = self.calls.snapshot();
+        let is_permitted = |resource: &Resource| {
+            resource.skill().is_some_and(|skill| {
+                let uris = skill.files.iter().map(|file| file.uri.as_str());
+                uris.chain([resource.uri()]).all(|uri| !self.forbids(uri))
+            })
+        };
+        snapshot.tools().map(Resource::of).filter(is_permitted).collect()
+    }
+
+    /// Returns the maximum size of the contents of a resource, in bytes.
+    #[allow(dead_code, reason = "for folders of skills")]
+    pub(crate) fn max_bytes(&self) -> usize {
+        self.calls.shared.settings.result_bytes
     }
 
     /// Removes the resource of a URI or of the text of a template, and returns it if it was there.
@@ -149,6 +182,14 @@ impl Resources {
         Ok(())
     }
 
+    /// Returns `true` if the rules of the box forbid a URI, in this spelling or in another, or what
+    /// it is found as.
+    pub(crate) fn forbids(&self, uri: &str) -> bool {
+        let is_found_forbidden =
+            || self.find(uri).is_some_and(|(found, _)| !self.calls.permits(found.uri()));
+        !permitted_spellings(uri, |uri| self.calls.permits(uri)) || is_found_forbidden()
+    }
+
     /// Notifies clients that subscribed to a URI, or to one above it, that its contents changed.
     pub fn changed(&self, uri: impl Into<Arc<str>>) {
         // An error means that nobody has subscribed.
@@ -182,6 +223,12 @@ impl Resources {
     pub async fn changed_since(&self, seen: u64) -> u64 {
         self.calls.changed_since(seen).await
     }
+}
+
+/// Returns `true` if a URI is permitted as it is written and as it reads without escapes. A rule
+/// for one URI so holds where a template reads it, and however it is escaped.
+pub(crate) fn permitted_spellings(uri: &str, permits: impl Fn(&str) -> bool) -> bool {
+    permits(uri) && resource::percent_decoded(uri).is_some_and(|plain| permits(&plain))
 }
 
 impl fmt::Debug for Resources {

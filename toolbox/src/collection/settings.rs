@@ -6,9 +6,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use crate::context::auditor::SharedAuditor;
 use crate::context::keeper::{ResultKeeper, ResultLimits};
 use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Requirement};
+use crate::event::Reporter;
 use crate::tool::layer::Layers;
 
 /// Settings of a [`ToolBox`](crate::ToolBox): limits, timeouts, approval, layers.
@@ -44,6 +46,10 @@ pub(crate) struct BoxSettings {
     pub(crate) layers: Layers,
     /// The journal that records the calls of durable and background tools.
     pub(crate) journal: Option<Arc<dyn CallRecorder>>,
+    /// The record of decisions and results.
+    pub(crate) auditor: Option<SharedAuditor>,
+    /// The reporter of calls to the sinks of the box.
+    pub(crate) reporter: Option<Arc<Reporter>>,
     /// `true` if the box's settings allow a call to run in place.
     pub(crate) is_plain: bool,
 }
@@ -68,16 +74,22 @@ impl BoxSettings {
         Self { result_bytes: self.resource_bytes, ..self.of_prompts() }
     }
 
+    /// Returns the limits on results that are passed on whole.
+    pub(crate) fn result_limits(&self) -> ResultLimits {
+        ResultLimits { tokens: self.result_tokens, bytes: self.result_bytes }
+    }
+
     /// Computes the values that each call would otherwise compute again.
     pub(crate) fn settled(mut self) -> Self {
         if let Some(keeper) = &self.keeper {
-            let (tokens, bytes) = (self.result_tokens, self.result_bytes);
-            keeper.set_limits(ResultLimits { tokens, bytes });
+            keeper.set_limits(self.result_limits());
         }
         self.is_plain = self.concurrency.is_none()
             && self.runtime.is_none()
             && self.layers.is_empty()
             && self.keeper.is_none()
+            && self.reporter.is_none()
+            && self.auditor.is_none()
             && !self.strict;
         self
     }
@@ -106,6 +118,8 @@ impl Default for BoxSettings {
             call_state: Vec::new(),
             layers: Layers::default(),
             journal: None,
+            auditor: None,
+            reporter: None,
             is_plain: true,
         }
     }

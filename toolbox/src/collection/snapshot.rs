@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::RegisterFault;
 use super::tools::ToolTable;
 use crate::context::rules::Rules;
+use crate::definition::ToolDefinition;
 use crate::dialect::{Definitions, Dialect, SharedDefinition, outbound_name};
 use crate::tool::Tool;
 
@@ -32,11 +33,31 @@ pub(crate) struct ToolEntry {
     /// The definition that is sent to models.
     offered: SharedDefinition,
     pub(crate) permitted: bool,
-    pub(crate) deferred: bool,
+    pub(crate) visibility: Visibility,
     /// `true` if a call of the tool runs its function in place, with nothing around it.
     pub(crate) at_once: bool,
     /// `true` if some provider does not accept its name.
     aliased: bool,
+}
+
+/// Those who are told of a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    Listed,
+    /// Models that searched for it.
+    Deferred,
+    /// The page of an app, and no model.
+    Apps,
+}
+
+impl Visibility {
+    fn of(definition: &ToolDefinition) -> Self {
+        match definition {
+            definition if definition.is_for_apps() => Self::Apps,
+            definition if definition.deferred => Self::Deferred,
+            _ => Self::Listed,
+        }
+    }
 }
 
 impl ToolEntry {
@@ -49,7 +70,7 @@ impl ToolEntry {
         let has_alias = |dialect| *outbound_name(name, dialect) != *name;
         Self {
             permitted: rules.permit(name),
-            deferred: tool.definition().deferred,
+            visibility: Visibility::of(tool.definition()),
             // The arguments of a closed tool are restored first.
             at_once: tool.inner().running.is_plain() && !tool.definition().strict,
             aliased: Dialect::ALL.into_iter().any(has_alias),
@@ -120,7 +141,7 @@ impl Snapshot {
 
     /// Returns the entries whose definitions are sent to a model.
     fn listed_entries(&self) -> impl Iterator<Item = &ToolEntry> {
-        self.tools.iter().filter(|entry| entry.permitted && !entry.deferred)
+        self.tools.iter().filter(|entry| entry.permitted && entry.visibility == Visibility::Listed)
     }
 
     /// Returns the tools whose definitions are sent to a model.
@@ -187,7 +208,9 @@ impl Snapshot {
     /// Returns the deferred tools, whose definitions a model receives only after a search.
     pub(crate) fn deferred(&self) -> &Definitions {
         self.deferred.get_or_init(|| {
-            let deferred = self.tools.iter().filter(|entry| entry.permitted && entry.deferred);
+            let is_deferred =
+                |entry: &&ToolEntry| entry.permitted && entry.visibility == Visibility::Deferred;
+            let deferred = self.tools.iter().filter(is_deferred);
             deferred.map(|entry| entry.offered.clone()).collect()
         })
     }

@@ -11,9 +11,10 @@ use super::error::{RegisterError, RegisterFault};
 use super::notices::ResourceNotices;
 use super::settings::BoxSettings;
 use super::snapshot::Snapshot;
-use crate::context::keeper::ResultKeeper;
+use crate::context::keeper::{ResultKeeper, ResultLimits};
 use crate::context::rules::Rules;
 use crate::context::{Requirement, StateMap};
+use crate::event::EventSink;
 use crate::sync::Mutex;
 use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
 
@@ -75,9 +76,21 @@ pub(crate) struct BoxInner {
 }
 
 impl ToolBox {
+    /// Returns the limits beyond which results are kept elsewhere, in a box that keeps them.
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn kept_result_limits(&self) -> Option<ResultLimits> {
+        self.shared.settings.keeper.as_ref()?;
+        Some(self.shared.settings.result_limits())
+    }
+
     /// Returns the keeper of results, in a box that has one.
     pub(crate) fn keeper(&self) -> Option<&Arc<dyn ResultKeeper>> {
         self.shared.settings.keeper.as_ref()
+    }
+
+    /// Returns the sinks of events of the box.
+    pub(crate) fn sinks(&self) -> &[EventSink] {
+        self.shared.settings.reporter.as_ref().map_or(&[], |reporter| reporter.sinks())
     }
 
     /// Returns `true` if the box has an asker.
@@ -140,16 +153,17 @@ impl ToolBox {
         self.shared.notices.get_or_init(ResourceNotices::default)
     }
 
-    /// Copies the prompts and the resources of another box, prompts as `rename` returns
-    /// them.
-    fn take_beside(&self, other: &Self, rename: impl Fn(Tool) -> Tool) {
-        if let Some(calls) = other.used_prompt_calls() {
-            let prompts: Vec<Tool> = calls.tools().into_iter().map(rename).collect();
-            self.prompt_calls().register(prompts);
+    /// Returns this new box with the prompts of another, as `copy_prompts` returns them, and with
+    /// its resources, their rules and their notices.
+    fn beside(self, other: &Self, copy_prompts: impl Fn(&Self) -> Self) -> Self {
+        if let Some(prompts) = other.used_prompt_calls() {
+            self.shared.prompts.get_or_init(|| copy_prompts(prompts));
         }
-        if let Some(calls) = other.used_resource_calls() {
-            self.resource_calls().register(calls.tools());
+        if let Some(resources) = other.used_resource_calls() {
+            self.shared.resources.get_or_init(|| resources.filtered(|_| true));
         }
+        self.shared.notices.get_or_init(|| other.resource_notices().clone());
+        self
     }
 
     pub(crate) fn downgrade(&self) -> WeakToolBox {
@@ -350,7 +364,12 @@ impl ToolBox {
     /// limits, approver and layers are not copied.
     pub fn merge(&self, other: &ToolBox) {
         self.register(other.tools());
-        self.take_beside(other, |prompt| prompt);
+        if let Some(prompts) = other.used_prompt_calls() {
+            self.prompt_calls().register(prompts.tools());
+        }
+        if let Some(resources) = other.used_resource_calls() {
+            self.resource_calls().register(resources.tools());
+        }
     }
 
     /// Returns a tool by its name.
@@ -426,15 +445,15 @@ impl ToolBox {
         generations.wait_for(|now| *now != seen).await.map_or(seen, |now| *now)
     }
 
-    /// Returns a new box with the tools for which `keep` returns `true`, under the limits and rules
-    /// of this one.
+    /// Returns a new box with the tools for which `keep` returns `true`, and with all prompts and
+    /// resources, under the limits and rules of this one.
     #[must_use]
     pub fn filtered(&self, keep: impl Fn(&Tool) -> bool) -> Self {
         self.with_tools(self.tools().into_iter().filter(keep).collect())
     }
 
-    /// Returns a new box with every tool and prompt under the name `<prefix>_<name>`, under the
-    /// limits of this one; resources keep their URIs.
+    /// Returns a new box with every tool and prompt that is not forbidden under the name
+    /// `<prefix>_<name>`, under the limits of this one; resources keep their URIs and rules.
     ///
     /// # Panics
     ///
@@ -447,8 +466,7 @@ impl ToolBox {
         let permitted = self.tools().into_iter().filter(|tool| snapshot.permits(tool.name()));
         let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
         other.register_all(permitted.map(|tool| tool.prefixed(prefix)));
-        other.take_beside(self, |prompt| prompt.prefixed(prefix));
-        other
+        other.beside(self, |prompts| prompts.prefixed(prefix))
     }
 
     /// Returns the state of the box.
@@ -496,8 +514,7 @@ impl ToolBox {
                 next.put(tool);
             }
         });
-        other.take_beside(self, |prompt| prompt);
-        other
+        other.beside(self, |prompts| prompts.filtered(|_| true))
     }
 }
 

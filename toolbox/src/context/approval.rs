@@ -1,5 +1,6 @@
 //! Approval of calls before their tools run.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -94,6 +95,9 @@ pub enum Decision {
     /// The call does not run: this text is its result. So the program, a person or another service
     /// answers a call of which the box has the definition alone.
     Answer(String),
+    /// The call of a paused run is made again, and the [questions](super::PendingQuestion) that it
+    /// asked have these answers, in order. What has no answer is asked again.
+    Reply(Vec<super::Answer>),
     /// No decision can be made now: the call does not run. An agent stops there, and resumes once
     /// there is a decision.
     Defer,
@@ -149,6 +153,12 @@ impl Approval {
 pub trait Approver: Send + Sync + 'static {
     /// Decides on one call.
     fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision>;
+
+    /// Returns the name under which its decisions are reported and recorded: of a person, a role,
+    /// a rule. Default `approver`.
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed("approver")
+    }
 }
 
 #[diagnostic::do_not_recommend]

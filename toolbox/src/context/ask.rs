@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::context::ToolContext;
+use super::observer::CallReport;
 use super::question::{Answer, ONLY_FIELD, Question, QuestionForm, form_of_one};
 use crate::future::BoxFuture;
 use crate::schema::for_input;
@@ -122,13 +123,36 @@ impl ToolContext {
 
     /// Puts a question, and returns the value of its answer.
     pub(crate) async fn put(&self, question: Question) -> Result<Value, AskError> {
-        let asker = self.asker().ok_or(AskError::Nobody)?;
-        match asker.ask(question).await {
-            Answer::Accepted(value) => Ok(value),
-            Answer::Declined => Err(AskError::Declined),
-            Answer::Dismissed => Err(AskError::Dismissed),
-            Answer::Nobody => Err(AskError::Nobody),
+        value_of(self.answer_to(question).await)
+    }
+
+    /// Puts a question, reports it, and returns its answer. Where nobody answers, and the call
+    /// belongs to a run that can pause, the run pauses and this call ends here.
+    pub(crate) async fn answer_to(&self, question: Question) -> Answer {
+        let asked = self.observer().map(|_| (question.origin().to_owned(), question.key.clone()));
+        self.report(|| CallReport::QuestionAsked(&question));
+        let answer = self.put_question(question).await;
+        if let Some((origin, key)) = asked {
+            let (origin, key, answer) = (origin.as_str(), key.as_str(), &answer);
+            self.report(|| CallReport::QuestionAnswered { origin, key, answer });
         }
+        answer
+    }
+
+    /// Puts a question of which no observer is to hear, and which pauses no run.
+    pub(super) async fn put_unreported(&self, question: Question) -> Result<Value, AskError> {
+        let asker = self.asker().ok_or(AskError::Nobody)?;
+        value_of(asker.ask(question).await)
+    }
+}
+
+/// Returns the value of an answer, if the question was answered.
+fn value_of(answer: Answer) -> Result<Value, AskError> {
+    match answer {
+        Answer::Accepted(value) => Ok(value),
+        Answer::Declined => Err(AskError::Declined),
+        Answer::Dismissed => Err(AskError::Dismissed),
+        Answer::Nobody => Err(AskError::Nobody),
     }
 }
 

@@ -1,5 +1,7 @@
 //! An approver that asks a person.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -66,12 +68,18 @@ enum Decided {
 }
 
 impl Approver for AskApproval {
+    /// Returns `person`.
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed("person")
+    }
+
     fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
         Box::pin(async move {
             let form = QuestionForm::Fields(form());
             let mut question = Question::new(message(&request), form, request.context.clone());
             "approval".clone_into(&mut question.key);
-            match request.context.put(question).await {
+            // The call's own reports say that a decision is asked for, and what it is.
+            match request.context.put_unreported(question).await {
                 Ok(answer) => decision(answer),
                 Err(AskError::Nobody) => Decision::Defer,
                 Err(error) => Decision::Deny(error.to_string()),

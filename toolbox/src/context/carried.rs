@@ -48,6 +48,9 @@ pub(crate) struct CarriedRun {
     pub(crate) tokens: u64,
     /// The most agents at work above one another.
     pub(crate) max_depth: u32,
+    /// The money that is left, in units of 10⁻¹² dollars, if it is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) money: Option<u64>,
 }
 
 /// What agents in another process spent of the limits of the runs above them.
@@ -57,6 +60,9 @@ pub(crate) struct CarriedSpending {
     pub(crate) calls: u64,
     /// Tokens read and written, and of those read from a cache, written to one, and of reasoning.
     pub(crate) tokens: [u64; 5],
+    /// Their cost, in units of 10⁻¹² dollars, and the number of those without a price.
+    #[serde(default)]
+    pub(crate) cost: (u64, u64),
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

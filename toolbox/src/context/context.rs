@@ -1,5 +1,6 @@
 //! The context of a call.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,6 +66,8 @@ pub(crate) struct CallValues {
     /// Rules for the tools called from here down; they are only ever added to.
     rules: Option<Arc<Rules>>,
     progress: Option<ProgressSink>,
+    /// The observer of the calls from here down.
+    observer: Option<Arc<dyn Any + Send + Sync>>,
     /// The number of agents that run above this call.
     depth: u32,
     /// `true` if a call without its approval may be deferred until it is decided.
@@ -159,22 +162,19 @@ impl ToolContext {
         self.rules().is_none_or(|rules| rules.permit(name))
     }
 
-    /// Reports the progress of the call; ignored if the caller set no sink.
-    pub fn report_progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
-        let Some(sink) = self.progress_sink() else { return };
-        let message = Some(message.into()).filter(|message| !message.is_empty());
-        let (call_id, tool) = (self.call_id.clone(), self.tool_name().to_owned());
-        sink(Progress { call_id, tool, done, total, message });
-    }
-
     /// Returns the sink of reports of progress.
     pub(crate) fn progress_sink(&self) -> Option<&ProgressSink> {
         self.values.as_ref()?.progress.as_ref()
     }
 
-    /// Returns `true` if reports of progress are passed on.
-    pub(crate) fn has_progress_sink(&self) -> bool {
-        self.progress_sink().is_some()
+    /// Returns the observer of the calls made under this context, as it was set.
+    pub(super) fn set_observer(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.values.as_ref()?.observer.as_deref()
+    }
+
+    pub(super) fn setting_observer(mut self, observer: Arc<dyn Any + Send + Sync>) -> Self {
+        self.values_mut().observer = Some(observer);
+        self
     }
 
     /// Returns the number of agents that run above this call: zero for a call that no agent made.
@@ -352,12 +352,6 @@ impl ToolContext {
     pub(crate) fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.values_mut().values.insert(value);
         self
-    }
-
-    /// Returns the context of an agent that a call of this context starts: all values of the
-    /// program, and nothing of the call.
-    pub(crate) fn for_agent_below(&self) -> Self {
-        Self { values: self.values.clone(), ..Self::default() }
     }
 
     /// Returns the context with the state of a box.

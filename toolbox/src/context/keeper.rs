@@ -5,6 +5,15 @@ use super::taint::ResultSource;
 use crate::call::{Content, ToolResult};
 use crate::future::BoxFuture;
 
+/// The template of the URIs under which kept results are read whole.
+pub(crate) const KEPT_RESULT_URI: &str = "result://{handle}";
+
+/// Returns the URI under which a kept result is read whole.
+#[allow(dead_code, reason = "for servers")]
+pub(crate) fn kept_result_uri(handle: &str) -> String {
+    KEPT_RESULT_URI.replace("{handle}", handle)
+}
+
 /// The limits of a box on the results that are passed on whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResultLimits {

@@ -28,13 +28,15 @@
 //! | say for whom and where a call is made | [`Principal`], [`Conversation`] |
 //! | cancel calls | [`CancellationToken`] |
 //! | decide on calls before they run | [`Approver`], [`ApprovalRequest`], [`Decision`] |
-//! | ask a person | [`ToolContext::ask`], [`Asker`], [`Question`], [`Answer`], [`AskError`], [`AskApproval`] |
+//! | ask a person | [`ToolContext::ask`], [`Asker`], [`Question`], [`Answer`], [`AskError`], [`AskApproval`], [`PendingQuestion`] |
 //! | hear of progress and of background jobs | [`Progress`], [`Completion`] |
 //! | know that a conversation holds text of others | [`Taint`] |
+//! | link a call to a distributed trace | [`TraceContext`] |
 
 pub(crate) mod approval;
 pub(crate) mod ask;
 mod ask_approval;
+pub(crate) mod auditor;
 pub(crate) mod cancellation;
 mod carried;
 mod completion;
@@ -47,10 +49,12 @@ mod principal;
 mod progress;
 pub(crate) mod promotion;
 pub(crate) mod question;
+pub(crate) mod question_desk;
 pub(crate) mod recorder;
 pub(crate) mod rules;
 mod state;
 pub(crate) mod taint;
+pub(crate) mod trace;
 
 pub use approval::{ApprovalRequest, Approver, Decision};
 pub use ask::{Ask, AskError};
@@ -65,7 +69,9 @@ pub use from_context::{FromContext, MissingStateError};
 pub use principal::Principal;
 pub use progress::Progress;
 pub use question::{Answer, Asker, Question, QuestionForm};
+pub use question_desk::PendingQuestion;
 pub use rules::InvalidRuleError;
 pub(crate) use state::StateMap;
 pub use state::{Requirement, State};
 pub use taint::Taint;
+pub use trace::TraceContext;

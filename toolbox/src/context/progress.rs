@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub(super) type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// The progress of a call, as its tool reports it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Progress {
     /// The id of the call.

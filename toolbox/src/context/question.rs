@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::context::{ToolContext, now};
@@ -31,7 +32,8 @@ pub struct Question {
 }
 
 /// The form of the answer to a [`Question`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuestionForm {
     /// An object of this schema, filled in by the person.
@@ -84,7 +86,8 @@ impl Question {
 /// // The value of a form, or of its only field.
 /// assert_eq!(Answer::from("Tuesday"), Answer::Accepted(json!("Tuesday")));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Answer {
     /// The person filled in the form, or agreed to open the page. A value that is no object is that
@@ -238,7 +241,7 @@ impl ToolContext {
     /// Returns `true` if there is an asker.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.asker().is_some()
+        self.asker().is_some() || self.can_pause()
     }
 }
 

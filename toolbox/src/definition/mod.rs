@@ -115,6 +115,14 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// Returns `true` if the tool is for the page of an MCP App alone: its `_meta` has
+    /// `ui.visibility` without `"model"`. Such a tool is kept from models.
+    #[must_use]
+    pub fn is_for_apps(&self) -> bool {
+        let visibility = self.meta.get("ui").and_then(|ui| ui.get("visibility")?.as_array());
+        visibility.is_some_and(|all| !all.iter().any(|one| one == "model"))
+    }
+
     /// Returns a definition with a name, a description and the schema of its arguments.
     pub fn new(
         name: impl Into<String>,

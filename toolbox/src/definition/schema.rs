@@ -33,6 +33,8 @@ struct SchemaInner {
     /// The schema as text; empty if it is kept as a value.
     text: Box<str>,
     value: OnceLock<Value>,
+    /// `true` if it marks a value as secret, once that was asked for.
+    has_secrets: OnceLock<bool>,
 }
 
 impl Schema {
@@ -43,6 +45,13 @@ impl Schema {
             Some(value) => Cow::Borrowed(value),
             None => Cow::Owned(self.0.parse()),
         }
+    }
+}
+
+impl Schema {
+    /// Returns `true` if the schema marks a value as secret, as `find` says the first time.
+    pub(crate) fn has_secrets(&self, find: impl FnOnce(&Value) -> bool) -> bool {
+        *self.0.has_secrets.get_or_init(|| find(&self.read()))
     }
 }
 
@@ -72,7 +81,7 @@ impl From<Value> for Schema {
         let is_text = survives_as_text(&value, MAX_DEPTH);
         let text = if is_text { value.to_string().into() } else { Box::default() };
         let value = if is_text { OnceLock::new() } else { OnceLock::from(value) };
-        Self(Arc::new(SchemaInner { text, value }))
+        Self(Arc::new(SchemaInner { text, value, has_secrets: OnceLock::new() }))
     }
 }
 

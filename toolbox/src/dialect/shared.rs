@@ -102,7 +102,7 @@ impl SharedDefinition {
     }
 
     /// Returns the tool as one provider takes it.
-    pub(super) fn listed(&self, dialect: Dialect) -> &ListedTool {
+    pub(crate) fn listed(&self, dialect: Dialect) -> &ListedTool {
         self.0.forms[dialect.index()]
             .get_or_init(|| Box::new(ListedTool::new(&self.0.definition, dialect)))
     }

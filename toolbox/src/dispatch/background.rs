@@ -1,15 +1,41 @@
 //! Calls that are answered at once and end later.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::admitted::{OwnedCall, answer};
+use super::admitted::{AdmittedCall, OwnedCall, answer};
 use super::reentrancy::HeldLimits;
 use super::supervise::cancelled;
 use super::trace;
-use crate::call::{FailureKind, JobId, ToolResult};
+use crate::call::{Arguments, FailureKind, JobId, ToolResult};
+use crate::collection::ToolBox;
+use crate::context::auditor::AuditedStep;
+use crate::context::observer::CallReport;
 use crate::context::recorder::OpenRecord;
-use crate::context::{Completion, ToolContext};
+use crate::context::{Completion, ToolContext, now};
+use crate::tool::Tool;
+
+impl ToolBox {
+    /// Goes on with the work of a call by another tool, in the background where the caller takes
+    /// completions. It was admitted with the call.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) async fn go_on(&self, context: &ToolContext, work: Tool) -> ToolResult {
+        let context = ToolContext {
+            call_id: context.call_id.clone(),
+            tool: Some(Arc::clone(work.inner().definition.arc())),
+            values: context.values.clone(),
+            state: context.state.clone(),
+            approved: true,
+            whole: context.whole,
+            ..ToolContext::default()
+        };
+        let admitted = AdmittedCall { tool: work, shared: Arc::clone(&self.shared), context };
+        OwnedCall::finish(admitted, Arguments::from("{}".to_owned())).await
+    }
+}
 
 impl OwnedCall {
     /// Returns `true` if the caller gets a result at once, and a completion later.
@@ -40,11 +66,10 @@ impl OwnedCall {
             job: job.clone(),
             context: self.context.clone(),
             completions: completions.clone(),
+            began: (self.context.observer().is_some() || self.auditor().is_some()).then(now),
             sent: false,
         };
-        if let Some(observer) = self.context.observer() {
-            observer.started(&self.context, &self.arguments);
-        }
+        self.context.report(|| CallReport::Started(&self.arguments));
         let mut work = self.detach();
         work.admitted.context = self.context.without_deferral().without_recorder();
         // The caller may wait for the job while it holds a permit that the job needs too.
@@ -58,6 +83,12 @@ impl OwnedCall {
             Ok(result) | Err(result) => result,
         };
         self.bound(&mut result).await;
+        if self.auditor().is_some() {
+            let took = report.began.map_or(Duration::ZERO, |began| now() - began);
+            if let Err(withheld) = self.audit(AuditedStep::Job { result: &result, took }).await {
+                result = withheld;
+            }
+        }
         if let Some(record) = record {
             record.end(&result).await;
         }
@@ -82,6 +113,8 @@ struct Report {
     job: JobId,
     context: ToolContext,
     completions: UnboundedSender<Completion>,
+    /// The time at which an observed job began.
+    began: Option<Instant>,
     sent: bool,
 }
 
@@ -92,6 +125,10 @@ impl Report {
 
     fn deliver(&mut self, result: ToolResult) {
         self.sent = true;
+        if let Some(began) = self.began {
+            let took = now().saturating_duration_since(began);
+            self.context.report(|| CallReport::JobFinished { result: &result, took });
+        }
         // A completion that is kept must not keep its own channel open.
         let context = self.context.without_completions();
         let completion = Completion { job: self.job.clone(), context, result };

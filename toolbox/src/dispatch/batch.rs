@@ -79,21 +79,22 @@ impl ToolBox {
         for (index, (call, approved)) in calls.into_iter().enumerate() {
             results.push(None);
             if !call.id.is_empty() && !ids.insert(call.id.clone()) {
-                twins.push((index, call.id));
+                twins.push((index, call));
             } else if index >= batch.max_calls {
                 let text =
                     format!("too many calls at once: only the first {} ran", batch.max_calls);
                 let result = ToolResult::refusal(FailureKind::TooManyCalls, text);
-                results[index] = Some(answer(call.id, result));
+                results[index] = Some(self.refuse_in_batch(call, context, result).await);
             } else {
                 admitted.push((index, call, approved));
             }
         }
-        for (index, id) in twins {
-            let shown = quote(&id, QUOTED);
+        for (index, mut call) in twins {
+            let shown = quote(&call.id, QUOTED);
             let text = format!("two calls have the id \"{shown}\"; this one did not run");
             let result = ToolResult::refusal(FailureKind::DuplicateId, text);
-            results[index] = Some(answer(id_of_its_own(&id, index, &mut ids), result));
+            call.id = id_of_its_own(&call.id, index, &mut ids);
+            results[index] = Some(self.refuse_in_batch(call, context, result).await);
         }
         if batch.parallel && admitted.len() > 1 && Handle::try_current().is_ok() {
             self.beside_each_other(context, admitted, &mut results).await;

@@ -1,18 +1,25 @@
 //! The entry of the gate: looks up the tool, and runs the call in place if it needs no waiting.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::admitted::{AdmittedCall, CallInPlace, OwnedCall, Pass, answer};
 use super::{run, trace};
-use crate::call::{ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult};
-use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry};
-use crate::context::{Taint, ToolContext, UNUSED_CONTEXT};
+use crate::call::{
+    Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
+};
+use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry, Visibility};
+use crate::context::auditor::{AuditedStep, SharedAuditor};
+use crate::context::observer::CallReport;
+use crate::context::{Decision, Taint, ToolContext, UNUSED_CONTEXT};
 use crate::text::{QUOTED, nearest_n, quote};
 use crate::tool::{BoxedHandler, Tool};
 
 /// The state of a call after the part that needs no waiting.
 enum Begun {
     Done(ToolResult),
+    /// Refused, in a box that keeps a record of that.
+    Refused(Box<RefusedCall>),
     /// Only the tool's own future is left to wait for.
     InPlace(CallInPlace),
     Waiting(AdmittedCall),
@@ -64,6 +71,7 @@ impl ToolBox {
     ) -> ToolResult {
         match self.begin(call.id, &call.name, call.arguments.as_str(), caller_context, pass) {
             Begun::Done(result) => result,
+            Begun::Refused(refused) => refused.record(call.arguments).await,
             Begun::InPlace(mut admitted) => {
                 admitted.run(call.arguments.as_str(), &self.shared.settings).await
             }
@@ -85,6 +93,7 @@ impl ToolBox {
         let arguments = &*arguments.as_arguments();
         let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
             Begun::Done(result) => result,
+            Begun::Refused(refused) => refused.record(arguments.into()).await,
             Begun::InPlace(mut admitted) => admitted.run(arguments, &self.shared.settings).await,
             Begun::Waiting(admitted) => OwnedCall::finish(admitted, arguments.into()).await,
         };
@@ -106,20 +115,17 @@ impl ToolBox {
     ) -> Begun {
         let snapshot = self.shared.current.load();
         let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
-        let Some(entry) = found.filter(|entry| self.is_open_to(entry, pass)) else {
-            return Begun::Done(not_found(
-                &snapshot,
-                id,
-                name,
-                &self.shared.settings,
-                caller_context,
-            ));
+        let is_open = |entry: &&ToolEntry| {
+            entry.visibility == Visibility::Listed || self.is_open_to(entry, pass, caller_context)
+        };
+        let Some(entry) = found.filter(is_open) else {
+            return self.not_found(&snapshot, id, name, caller_context);
         };
         let settings = &self.shared.settings;
         let permitted = entry.permitted
             && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
         if !permitted || text.len() > settings.argument_bytes {
-            return Begun::Done(refuse(entry, permitted, id, text, settings));
+            return self.refuse(entry, permitted, id, text, caller_context);
         }
         let tool = entry.tool.inner();
         let values = caller_context.and_then(ToolContext::values_below);
@@ -149,6 +155,10 @@ impl ToolBox {
             whole: pass.whole,
         };
         if !in_place {
+            if settings.reporter.is_some() || context.observer().is_some() {
+                let caller = caller_context.unwrap_or(&UNUSED_CONTEXT);
+                context = context.observed_by(settings.reporter.as_ref(), caller);
+            }
             let (tool, shared) = (entry.tool.clone(), Arc::clone(&self.shared));
             return Begun::Waiting(AdmittedCall { tool, shared, context });
         }
@@ -166,18 +176,150 @@ impl ToolBox {
         }
     }
 
-    /// Returns `true` if a tool can be called at all: a deferred one may be hidden behind a
-    /// gateway.
-    #[inline]
-    fn is_open_to(&self, entry: &ToolEntry, pass: Pass) -> bool {
-        self.shared.settings.deferred_calls || pass.hidden || !entry.deferred
+    /// Reports a call that was refused, and returns its result.
+    #[cold]
+    fn refused(
+        &self,
+        id: String,
+        entry: Option<&ToolEntry>,
+        name: &str,
+        arguments: &str,
+        caller_context: Option<&ToolContext>,
+        result: ToolResult,
+    ) -> Begun {
+        let settings = &self.shared.settings;
+        let caller = caller_context.unwrap_or(&UNUSED_CONTEXT);
+        let is_watched = settings.reporter.is_some() || caller.observer().is_some();
+        if !is_watched && settings.auditor.is_none() {
+            return Begun::Done(answer(id, result));
+        }
+        let context = ToolContext {
+            call_id: id.clone(),
+            tool: entry.map(|entry| Arc::clone(entry.tool.shared_definition().arc())),
+            values: caller.values_below(),
+            state: self.shared.state.clone(),
+            ..ToolContext::default()
+        };
+        let context = context.observed_by(settings.reporter.as_ref(), caller);
+        let shown = quote(name, QUOTED);
+        let name = entry.map_or(&*shown, |entry| entry.tool.name());
+        let code = result.code().unwrap_or_default();
+        let is_short = arguments.len() <= settings.argument_bytes;
+        let arguments = entry.filter(|_| is_short).map(|_| arguments);
+        context.report(|| CallReport::Refused { tool: name, code, arguments });
+        let end = CallReport::Finished { tool: name, result: &result, took: Duration::ZERO };
+        context.report(|| end);
+        let result = answer(id, result);
+        match &settings.auditor {
+            None => Begun::Done(result),
+            Some(auditor) => {
+                let (auditor, tool) = (Arc::clone(auditor), name.to_owned());
+                Begun::Refused(Box::new(RefusedCall { auditor, context, tool, result }))
+            }
+        }
+    }
+
+    /// Records a decision with which a paused run goes on, where the box keeps a record.
+    #[allow(dead_code, reason = "agents are a module on top of this one")]
+    pub(crate) async fn audit_decision(
+        &self,
+        context: &ToolContext,
+        call: &ToolCall,
+        decision: &Decision,
+    ) -> Result<(), ToolResult> {
+        let Some(auditor) = &self.shared.settings.auditor else { return Ok(()) };
+        let snapshot = self.shared.current.load_full();
+        let entry = snapshot.get(&call.name);
+        let context = ToolContext {
+            call_id: call.id.clone(),
+            tool: entry.map(|entry| Arc::clone(entry.tool.shared_definition().arc())),
+            ..context.clone()
+        };
+        let step = AuditedStep::Decision { by: "resumed", decision };
+        let name = quote(&call.name, QUOTED);
+        auditor.record(&context, &name, &call.arguments, step).await
+    }
+
+    /// Refuses a call of a batch.
+    pub(super) async fn refuse_in_batch(
+        &self,
+        call: ToolCall,
+        caller_context: Option<&ToolContext>,
+        result: ToolResult,
+    ) -> ToolResult {
+        let snapshot = self.shared.current.load_full();
+        let (entry, text) = (snapshot.get(&call.name), call.arguments.as_str());
+        match self.refused(call.id, entry, &call.name, text, caller_context, result) {
+            Begun::Refused(refused) => refused.record(call.arguments).await,
+            Begun::Done(result) => result,
+            Begun::InPlace(_) | Begun::Waiting(_) => unreachable!("the call was refused"),
+        }
+    }
+
+    /// Returns `true` if a tool that is not listed can be called: a deferred one may be hidden
+    /// behind a gateway, and one for apps is hidden from models.
+    #[cold]
+    pub(super) fn is_open_to(
+        &self,
+        entry: &ToolEntry,
+        pass: Pass,
+        context: Option<&ToolContext>,
+    ) -> bool {
+        match entry.visibility {
+            Visibility::Listed => true,
+            Visibility::Deferred => self.shared.settings.deferred_calls || pass.hidden,
+            Visibility::Apps => !pass.hidden && context.is_none_or(|context| context.depth() == 0),
+        }
+    }
+
+    #[cold]
+    fn not_found(
+        &self,
+        snapshot: &Snapshot,
+        id: String,
+        name: &str,
+        caller_context: Option<&ToolContext>,
+    ) -> Begun {
+        let result = unknown_tool(snapshot, name, &self.shared.settings, caller_context);
+        self.refused(id, None, name, "", caller_context, result)
+    }
+
+    #[cold]
+    fn refuse(
+        &self,
+        entry: &ToolEntry,
+        permitted: bool,
+        id: String,
+        arguments: &str,
+        caller_context: Option<&ToolContext>,
+    ) -> Begun {
+        let name = entry.tool.name();
+        let result = refusal(name, permitted, arguments, &self.shared.settings);
+        self.refused(id, Some(entry), name, arguments, caller_context, result)
     }
 }
 
-#[cold]
-fn not_found(
+/// A refused call that is to be recorded.
+struct RefusedCall {
+    auditor: SharedAuditor,
+    context: ToolContext,
+    tool: String,
+    result: ToolResult,
+}
+
+impl RefusedCall {
+    /// Records the call, and returns its result.
+    async fn record(self, arguments: Arguments) -> ToolResult {
+        let step = AuditedStep::Result { result: &self.result, took: Duration::ZERO };
+        match self.auditor.record(&self.context, &self.tool, &arguments, step).await {
+            Ok(()) => self.result,
+            Err(result) => answer(self.context.call_id, result),
+        }
+    }
+}
+
+pub(super) fn unknown_tool(
     snapshot: &Snapshot,
-    id: String,
     name: &str,
     settings: &BoxSettings,
     caller_context: Option<&ToolContext>,
@@ -198,26 +340,23 @@ fn not_found(
             text = format!("{text}; the nearest names are {}", near.join(", "));
         }
     }
-    answer(id, ToolResult::refusal(FailureKind::NotFound, text))
+    ToolResult::refusal(FailureKind::NotFound, text)
 }
 
-#[cold]
-fn refuse(
-    entry: &ToolEntry,
+pub(super) fn refusal(
+    name: &str,
     permitted: bool,
-    id: String,
     arguments: &str,
     settings: &BoxSettings,
 ) -> ToolResult {
-    let name = entry.tool.name();
     if !permitted {
         tracing::warn!(tool = name, "a blacklisted tool was called");
         let text = format!("tool `{name}` is blacklisted: it may not be called");
-        return answer(id, ToolResult::refusal(FailureKind::Blacklisted, text));
+        return ToolResult::refusal(FailureKind::Blacklisted, text);
     }
     let fault = Fault::too_large(settings.argument_bytes, arguments.len());
     let error = ArgumentsError::new(name, fault);
     let text = format!("{error}; `ToolBoxBuilder::max_argument_bytes` raises the limit");
     let result = ToolResult::refusal(FailureKind::InvalidArguments, text);
-    answer(id, result.with_code(error.code()))
+    result.with_code(error.code())
 }

@@ -8,6 +8,7 @@
 mod admitted;
 mod background;
 mod batch;
+mod check;
 mod gate;
 mod permits;
 mod prompts;
@@ -20,4 +21,4 @@ mod trace;
 
 pub(crate) use admitted::Pass;
 pub(crate) use batch::Batch;
-pub(crate) use supervise::{Supervised, SupervisedEnd, forget_quietly};
+pub(crate) use supervise::{Supervised, SupervisedEnd};

@@ -72,7 +72,8 @@ impl OwnedCall {
             job: background.then(JobId::new),
         };
         let record = recorder.begin(call).await?;
-        let mut context = self.context.without_recorder();
+        // A call that is recorded is not made again.
+        let mut context = self.context.without_recorder().without_question_desk();
         if let Some(token) = record.cancellation() {
             context = context.with_cancellation(token);
         }

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::admitted::Pass;
 use super::prompts::{complete, request, unknown, unknown_argument, whole};
 use crate::call::{FailureKind, ResourceContents, ToolCall, ToolError};
-use crate::collection::Resources;
+use crate::collection::{Resources, permitted_spellings};
 use crate::context::ToolContext;
-use crate::resource::{Resource, contents_of, percent_decoded};
+use crate::resource::{Resource, contents_of};
 use crate::tool::Suggestions;
 
 impl Resources {
@@ -44,9 +44,8 @@ impl Resources {
         uri: &str,
     ) -> Result<Vec<ResourceContents>, ToolError> {
         let (resource, variables) = self.find(uri).ok_or_else(|| unknown("resource", uri))?;
-        // A rule for one URI also holds where a template reads it, and however it is escaped.
-        let permitted = |uri: &str| self.calls.permits(uri) && context.permits(uri);
-        if !permitted(uri) || percent_decoded(uri).is_none_or(|plain| !permitted(&plain)) {
+        let permits = |uri: &str| self.calls.permits(uri) && context.permits(uri);
+        if !permitted_spellings(uri, permits) {
             return Err(ToolError::of_kind(
                 FailureKind::Blacklisted,
                 "the resource is blacklisted: it may not be read",

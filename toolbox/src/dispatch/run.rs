@@ -2,22 +2,26 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::admitted::{AdmittedCall, CallInPlace, OwnedCall};
 use super::permits::Permits;
-use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panicked};
+use super::supervise::{SupervisedCall, Timeout, cancelled, panicked};
 use super::trace;
 use crate::arguments::call::HandlerCall;
-use crate::call::{Arguments, FailureKind, ToolResult};
+use crate::call::{Arguments, FailureKind, Repair, ToolResult};
 use crate::collection::BoxSettings;
 use crate::context::approval::{Approval, Condition};
+use crate::context::auditor::{AuditedStep, SharedAuditor};
 use crate::context::keeper::ResultTokens;
+use crate::context::observer::CallReport;
 use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
+use crate::panics::forget_quietly;
 use crate::tool::layer::{Innermost, Layers};
 use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
 
@@ -126,11 +130,8 @@ impl BoxSettings {
 }
 
 impl OwnedCall {
-    /// Runs a call to its end. The future is boxed: it is large, and most calls do not need it.
-    pub(super) fn finish(
-        admitted: AdmittedCall,
-        arguments: Arguments,
-    ) -> BoxFuture<'static, ToolResult> {
+    /// Returns a call with its arguments as the tool takes them.
+    pub(super) fn new(admitted: AdmittedCall, arguments: Arguments) -> Self {
         let mut call = Self { admitted, arguments };
         if call.shared.settings.strict || call.tool.definition().strict {
             let schema = &call.tool.definition().input_schema;
@@ -138,8 +139,18 @@ impl OwnedCall {
                 call.arguments = Arguments::from(text);
             }
         }
+        call
+    }
+
+    /// Runs a call to its end. The future is boxed: it is large, and most calls do not need it.
+    pub(super) fn finish(
+        admitted: AdmittedCall,
+        arguments: Arguments,
+    ) -> BoxFuture<'static, ToolResult> {
+        let mut call = Self::new(admitted, arguments);
         Box::pin(async move {
-            let began = call.context.observer().map(|_| now());
+            let is_watched = call.context.observer().is_some() || call.auditor().is_some();
+            let open = is_watched.then(|| OpenCall::new(&call));
             let mut result = if trace::is_on() {
                 let span = trace::Span::open(&call);
                 let result = span.within(call.pass()).await;
@@ -150,13 +161,46 @@ impl OwnedCall {
             };
             call.bound(&mut result).await;
             call.note(&result);
-            if let (Some(observer), Some(began)) = (call.context.observer(), began) {
-                let took = now().saturating_duration_since(began);
-                observer.finished(&call.context, &result, took);
+            if let Some(open) = open {
+                let took = open.close();
+                let step = AuditedStep::Result { result: &result, took };
+                if let Err(withheld) = call.audit(step).await {
+                    result = withheld;
+                }
+                call.report_end(&result, took);
             }
             result.call_id = std::mem::take(&mut call.admitted.context.call_id);
             result
         })
+    }
+
+    /// Reports the end of a call, and before it that it was deferred, or refused for its
+    /// arguments.
+    #[cold]
+    fn report_end(&self, result: &ToolResult, took: Duration) {
+        let name = self.tool.name();
+        if result.is_deferred() && !self.context.has_open_question() {
+            self.context.report(|| CallReport::Deferred);
+        }
+        if result.is_of_gate() && result.failure_kind() == Some(FailureKind::InvalidArguments) {
+            let code = result.code().unwrap_or_default();
+            let arguments = Some(self.arguments.as_str());
+            self.context.report(|| CallReport::Refused { tool: name, code, arguments });
+        }
+        self.context.report(|| CallReport::Finished { tool: name, result, took });
+    }
+
+    /// Returns the auditor of the call. One that is dispatched again as a call of another tool is
+    /// recorded there.
+    pub(super) fn auditor(&self) -> Option<&SharedAuditor> {
+        let auditor = self.shared.settings.auditor.as_ref()?;
+        (!self.tool.inner().running.is_forwarded()).then_some(auditor)
+    }
+
+    /// Records a step of the call, where that is asked for.
+    pub(super) async fn audit(&self, step: AuditedStep<'_>) -> Result<(), ToolResult> {
+        let Some(auditor) = self.auditor() else { return Ok(()) };
+        auditor.record(&self.context, self.tool.name(), &self.arguments, step).await
     }
 
     async fn pass(&mut self) -> ToolResult {
@@ -235,8 +279,12 @@ impl OwnedCall {
     }
 
     pub(super) async fn run_observed(&self, permits: Permits) -> ToolResult {
-        if let Some(observer) = self.context.observer() {
-            observer.started(&self.context, &self.arguments);
+        if self.context.observer().is_some() {
+            // Else the start of a call would be reported that never runs.
+            if let Err(refusal) = self.check() {
+                return refusal;
+            }
+            self.context.report(|| CallReport::Started(&self.arguments));
         }
         self.run(permits, true).await
     }
@@ -265,17 +313,17 @@ impl OwnedCall {
 
     /// Checks the arguments without running anything.
     pub(super) fn check(&self) -> Result<(), ToolResult> {
+        self.repairs().map(drop)
+    }
+
+    /// Checks the arguments without running anything, and returns their repairs.
+    pub(super) fn repairs(&self) -> Result<Vec<Repair>, ToolResult> {
         let depth = self.shared.settings.argument_depth;
-        let signature = &self.tool.inner().signature;
-        HandlerCall::new(
-            &self.context,
-            Some(self.tool.shared_definition()),
-            self.arguments.as_str(),
-            signature,
-            depth,
-        )
-        .checked()
-        .map(drop)
+        let tool = self.tool.inner();
+        let (definition, text) = (Some(&tool.definition), self.arguments.as_str());
+        let call = HandlerCall::new(&self.context, definition, text, &tool.signature, depth);
+        call.checked()?;
+        Ok(call.into_repairs())
     }
 
     /// Asks the approver, once the arguments are known to be valid. Returns other arguments if it
@@ -298,9 +346,7 @@ impl OwnedCall {
             return Err(deferred(name));
         };
         self.check()?;
-        if let Some(observer) = self.context.observer() {
-            observer.approval_requested(&self.context, &self.arguments);
-        }
+        self.context.report(|| CallReport::ApprovalRequested(&self.arguments));
         let request = self.request();
         let mut decision = None;
         // The approver is the program's own code, and no less likely to panic than a tool.
@@ -315,6 +361,11 @@ impl OwnedCall {
             Timeout::until_deadline(&self.context),
         )
         .await;
+        if let Some(decision) = &decision {
+            let by = &*approver.name();
+            self.audit(AuditedStep::Decision { by, decision }).await?;
+            self.context.report(|| CallReport::ApprovalDecided { by, decision });
+        }
         match decision {
             None => Err(silence),
             Some(Decision::Approve) => Ok(None),
@@ -323,7 +374,7 @@ impl OwnedCall {
             }
             Some(Decision::Edit(arguments)) => Ok(Some(arguments)),
             Some(Decision::Answer(text)) => Err(ToolResult::new(text)),
-            Some(Decision::Defer) => Err(deferred(name)),
+            Some(Decision::Defer | Decision::Reply(_)) => Err(deferred(name)),
         }
     }
 
@@ -482,6 +533,42 @@ impl OwnedCall {
 fn deferred(tool: &str) -> ToolResult {
     let text = format!("tool `{tool}` waits for approval; it has not run");
     ToolResult::refusal(FailureKind::Deferred, text)
+}
+
+/// A call that is observed or recorded, and has no result yet. Dropped, it reports that the call
+/// was cancelled: its future was dropped.
+struct OpenCall {
+    context: ToolContext,
+    recorded: Option<(SharedAuditor, Arguments)>,
+    began: Instant,
+    is_closed: bool,
+}
+
+impl OpenCall {
+    #[cold]
+    fn new(call: &OwnedCall) -> Self {
+        let recorded = call.auditor().map(|own| (Arc::clone(own), call.arguments.clone()));
+        Self { context: call.context.clone(), recorded, began: now(), is_closed: false }
+    }
+
+    fn close(mut self) -> Duration {
+        self.is_closed = true;
+        now().saturating_duration_since(self.began)
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            let name = self.context.tool_name();
+            let (result, took) = (cancelled(name), now().saturating_duration_since(self.began));
+            self.context.report(|| CallReport::Finished { tool: name, result: &result, took });
+            if let Some((auditor, arguments)) = &self.recorded {
+                let step = AuditedStep::Result { result: &result, took };
+                auditor.note(&self.context, name, arguments, step);
+            }
+        }
+    }
 }
 
 /// Aborts a task on drop.

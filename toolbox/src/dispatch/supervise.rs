@@ -14,6 +14,7 @@ use crate::context::question::OpenTime;
 use crate::context::{CancellationToken, ToolContext};
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
+use crate::panics::forget_quietly;
 use crate::tool::ToolInner;
 
 /// The shortest time by which a timeout is put off.
@@ -163,6 +164,8 @@ pub(super) struct SupervisedCall<'a> {
     detached: bool,
     /// `true` if the result is a handler's and not the gate's.
     pub(super) of_handler: bool,
+    /// Resolves when the call asks something that nobody answers.
+    asked: Option<BoxFuture<'a, ()>>,
 }
 
 impl<'a> SupervisedCall<'a> {
@@ -178,7 +181,9 @@ impl<'a> SupervisedCall<'a> {
         if timeout.is_some_and(|timeout| !matches!(timeout.set_by, TimeoutSource::Deadline)) {
             inner.asking = Some(context);
         }
-        Self { inner, tool: &tool.definition, timeout, detached: false, of_handler: false }
+        let asked = context.until_question_is_open();
+        let tool = &tool.definition;
+        Self { inner, tool, timeout, detached: false, of_handler: false, asked }
     }
 
     /// Marks the result as that of a handler or a layer, and not of the gate.
@@ -198,10 +203,14 @@ impl Future for SupervisedCall<'_> {
     type Output = ToolResult;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ToolResult> {
-        let Poll::Ready(ended) = Pin::new(&mut self.inner).poll(context) else {
-            return Poll::Pending;
-        };
         let tool = self.tool;
+        let Poll::Ready(ended) = Pin::new(&mut self.inner).poll(context) else {
+            let asked = self.asked.as_mut().map(|asked| asked.as_mut().poll(context));
+            return match asked {
+                Some(Poll::Ready(())) => Poll::Ready(unanswered(&tool.name)),
+                _ => Poll::Pending,
+            };
+        };
         Poll::Ready(match ended {
             SupervisedEnd::Done(mut result) => {
                 if self.of_handler {
@@ -260,13 +269,6 @@ impl<'a> Timer<'a> {
     }
 }
 
-/// Drops the payload of a panic, which may panic in turn.
-pub(crate) fn forget_quietly(payload: Box<dyn Any + Send>) {
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(again);
-    }
-}
-
 fn timed_out(tool: &ToolDefinition, timeout: Option<Timeout>, detached: bool) -> String {
     let limit = timeout.map(|timeout| timeout.limit).unwrap_or_default();
     let idempotent = tool.annotations.is_idempotent();
@@ -300,4 +302,9 @@ pub(super) fn panicked(tool: &str, payload: Box<dyn Any + Send>) -> ToolResult {
     tracing::error!(tool, panic = message, "a tool panicked");
     forget_quietly(payload);
     ToolResult::refusal(FailureKind::Panicked, format!("tool `{tool}` panicked"))
+}
+
+fn unanswered(tool: &str) -> ToolResult {
+    let text = format!("tool `{tool}` waits for an answer, and is called again with it");
+    ToolResult::refusal(FailureKind::Deferred, text)
 }

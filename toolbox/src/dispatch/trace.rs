@@ -10,6 +10,7 @@ use tracing::{Instrument, Level};
 
 use super::admitted::OwnedCall;
 use crate::call::ToolResult;
+use crate::validate::without_secrets;
 
 /// Returns `true` if a subscriber could be listening; costs one load.
 #[inline]
@@ -47,10 +48,14 @@ impl Span {
             gen_ai.tool.call.arguments = Empty,
             gen_ai.tool.call.result = Empty,
             error.r#type = Empty,
+            otel.status_code = Empty,
         );
+        call.context.link_span(&span);
         let record_content = call.shared.settings.record_content;
         if record_content {
-            span.record("gen_ai.tool.call.arguments", call.arguments.as_str());
+            let text = call.arguments.as_str();
+            let shown = without_secrets(text, &definition.input_schema);
+            span.record("gen_ai.tool.call.arguments", shown.as_deref().unwrap_or(text));
         }
         span.in_scope(|| tracing::info!(tool, "tool started"));
         Self { inner: span, tool, started: Instant::now(), record_content }
@@ -66,6 +71,7 @@ impl Span {
         let _entered = self.inner.enter();
         if let Some(code) = result.code() {
             self.inner.record("error.type", code);
+            self.inner.record("otel.status_code", "ERROR");
             let error = result.source().map(tracing::field::display);
             tracing::warn!(tool, code, duration_ms, error, "tool failed");
         } else if result.is_pending() {

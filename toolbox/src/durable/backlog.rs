@@ -210,7 +210,8 @@ pub struct Claim {
     pub id: JobId,
     /// The attempt: a result of another is discarded.
     pub attempt: u32,
-    /// The [place](Backlog::hand_over) that holds the call; none if this opening of the engine does.
+    /// The [place](Backlog::hand_over) that holds the call; none if this opening of the engine
+    /// does.
     pub place: Option<String>,
 }
 
@@ -423,8 +424,8 @@ pub trait Backlog: Send + Sync + 'static {
     /// discarded.
     fn finish(&self, claim: Claim, end: CallEnd) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Gives a call back, so that it runs again. One that a place gives back was not begun there: its
-    /// attempt does not count.
+    /// Gives a call back, so that it runs again. One that a place gives back was not begun there:
+    /// its attempt does not count.
     fn release(&self, claim: Claim) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Cancels a call that waits; one that runs is told at the next [heartbeat](Self::beat) of its

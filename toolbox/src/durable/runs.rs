@@ -105,8 +105,8 @@ pub enum RecordedRunState {
     Running,
     /// Its process died, or stopped it; it goes on when it is resumed.
     Interrupted,
-    /// Calls wait for a decision, or the run was [paused](crate::agent::RunHandle::pause) between two
-    /// steps.
+    /// Calls wait for a decision, or the run was [paused](crate::agent::RunHandle::pause) between
+    /// two steps.
     Paused,
     /// Decisions were made, and it goes on when it is resumed.
     Decided,

@@ -79,7 +79,8 @@ impl OpenCalls {
         let weak = Arc::downgrade(&calls);
         let task = tokio::spawn(async move {
             let mut inbox: Subscriber = inbox;
-            // One clock for all calls: a timer of each would cost more than all the rest of waiting.
+            // One clock for all calls: a timer of each would cost more than all the rest of
+            // waiting.
             let mut clock = tokio::time::interval(CLOCK);
             clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {

@@ -26,8 +26,8 @@
 //!
 //! A call is a request to the queue group of the workers that offer the very same definition of the
 //! tool: it runs at most once, and where there is no worker it fails at once. See
-//! [`docs/fleet.md`](https://docs.rs/crate/toolbox/latest/source/docs/fleet.md) for what travels with
-//! a call, the permissions of workers and boxes, and figures.
+//! [`docs/fleet.md`](https://docs.rs/crate/toolbox/latest/source/docs/fleet.md) for what travels
+//! with a call, the permissions of workers and boxes, and figures.
 //!
 //! | to | see |
 //! |---|---|

@@ -36,7 +36,8 @@ const RETRY: Duration = Duration::from_millis(500);
 /// A connection to a fleet, whose tools can be mounted into boxes.
 ///
 /// The definition of a tool is pinned when it is first seen, for as long as the connection or a
-/// mount of it exists. A worker with another definition of that name gets no calls, and its offer is
+/// mount of it exists. A worker with another definition of that name gets no calls, and its offer
+/// is
 /// [withheld](FleetStatus::withheld) until it is [approved](Mounted::approve).
 ///
 /// ```no_run
@@ -100,8 +101,8 @@ impl Fleet {
     ///
     /// # Errors
     ///
-    /// [`FleetError`] if the bucket of the offers can be neither read nor made, or the prefix cannot
-    /// begin the name of a tool.
+    /// [`FleetError`] if the bucket of the offers can be neither read nor made, or the prefix
+    /// cannot begin the name of a tool.
     ///
     /// # Cancellation
     ///

@@ -143,8 +143,8 @@ impl FleetOptions {
         self
     }
 
-    /// Sets the time after which a durable call is taken from a worker that does not say that it still
-    /// runs it. Default 30 s, at least 1 s; the same at the workers and boxes of a fleet.
+    /// Sets the time after which a durable call is taken from a worker that does not say that it
+    /// still runs it. Default 30 s, at least 1 s; the same at the workers and boxes of a fleet.
     ///
     /// Workers say so every third of it. Boxes look after calls without a result after twice that
     /// time.

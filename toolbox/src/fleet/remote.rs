@@ -157,7 +157,7 @@ impl Caller {
                 return ToolResult::refusal(FailureKind::NotApproved, reason);
             }
             Decision::Answer(text) => return ToolResult::new(text),
-            Decision::Defer => {
+            Decision::Defer | Decision::Reply(_) => {
                 let text = format!("tool `{name}` waits for approval; it has not run");
                 return ToolResult::refusal(FailureKind::Deferred, text);
             }

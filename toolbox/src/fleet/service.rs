@@ -309,8 +309,8 @@ impl Service {
         let _ = self.connection.client.publish(reply.clone(), outcome.message().into()).await;
     }
 
-    /// Tells the boxes, again and again, which of their calls are under way, until the returned value
-    /// is dropped.
+    /// Tells the boxes, again and again, which of their calls are under way, until the returned
+    /// value is dropped.
     pub(super) fn start_beats(self: &Arc<Self>) -> std::io::Result<Clock> {
         let service = Arc::downgrade(self);
         Clock::start(BEAT, move || {
@@ -366,7 +366,8 @@ fn spent(_: Option<CarriedRun>) -> Option<CarriedSpending> {
 /// A clock that starts a task again and again, until it is dropped.
 ///
 /// It is a thread of its own. A tool may block the thread that runs it, and the only thread of the
-/// runtime that waits for its timers with it; a task that is spawned from outside wakes another one.
+/// runtime that waits for its timers with it; a task that is spawned from outside wakes another
+/// one.
 pub(super) struct Clock(#[allow(dead_code, reason = "kept to be dropped")] Sender<()>);
 
 impl Clock {

@@ -42,8 +42,8 @@ const MAX_TIME: Duration = Duration::from_secs(3600);
 /// A worker of a fleet: offers the tools of a box to the boxes that mount the fleet.
 ///
 /// Each call passes the gate of the worker's box, with its blacklist, approver, limits and
-/// timeouts, under the principal, the conversation, the deadline, the forbidden names, the taint and
-/// the depth of the call that was made.
+/// timeouts, under the principal, the conversation, the deadline, the forbidden names, the taint
+/// and the depth of the call that was made.
 ///
 /// ```no_run
 /// use toolbox::fleet::{FleetOptions, Worker};
@@ -135,8 +135,8 @@ impl Worker {
         self
     }
 
-    /// Takes durable calls of the tools as well: those that a [`Relay`](super::Relay) handed over to
-    /// the queue of the fleet. Default: quick calls alone.
+    /// Takes durable calls of the tools as well: those that a [`Relay`](super::Relay) handed over
+    /// to the queue of the fleet. Default: quick calls alone.
     ///
     /// They share the limits of the other calls, and wait in the queue while the worker is busy.
     #[cfg(feature = "durable")]
@@ -187,8 +187,8 @@ impl Worker {
     /// Offers the permitted tools of a box until the connection is closed, which a lost server does
     /// not do: the worker waits for it, and offers them again.
     ///
-    /// Tools that are added to the box, removed or forbidden later are offered or withdrawn. A worker
-    /// serves one box at a time.
+    /// Tools that are added to the box, removed or forbidden later are offered or withdrawn. A
+    /// worker serves one box at a time.
     ///
     /// # Errors
     ///

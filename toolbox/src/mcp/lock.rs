@@ -8,14 +8,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
+use super::digest::sha256;
 use super::file::SharedFile;
-use super::names::hex;
 
 /// The parts of a definition that are pinned, by their names in it.
-const PARTS: [&str; 7] =
-    ["title", "description", "inputSchema", "outputSchema", "annotations", "arguments", "mimeType"];
+const PARTS: [&str; 9] = [
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "arguments",
+    "mimeType",
+    "frontmatter",
+    "resources",
+];
 
 /// The maximum time to wait for another program that writes. A write takes a moment unless its
 /// program is suspended.
@@ -219,7 +227,7 @@ fn pins(definition: &Value) -> Pins {
         let value = definition.get(part).filter(|value| !value.is_null())?;
         let mut text = String::new();
         canonical(value, &mut text);
-        Some((part.to_owned(), format!("sha256:{}", hex(&Sha256::digest(text.as_bytes())))))
+        Some((part.to_owned(), sha256(text.as_bytes())))
     };
     PARTS.into_iter().filter_map(digest).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! `Servers` starts or reaches MCP servers and registers their tools in a box (feature
 //! `mcp-client`). `Service` serves a box to MCP clients, over standard streams (feature
-//! `mcp-server`) or HTTP (feature `mcp-server-http`). Tools only: no prompts, no resources.
+//! `mcp-server`) or HTTP (feature `mcp-server-http`).
 //!
 #![cfg_attr(all(feature = "mcp-client", feature = "mcp-server"), doc = include_str!("../docs/mcp.md"))]
 //! | to | see |
@@ -12,6 +12,7 @@
 //! | follow its changes | `Config::watch`, `ConfigWatch`, `Servers::apply`, `ServerChanges` |
 //! | sign in at servers | `SignIn`, `CredentialFile` (feature `mcp-oauth`) |
 //! | serve a box | `Service`, `serve_stdio_as`, `ServerInfo`, `ServeError` |
+//! | serve a folder of skills | `Service::skills`, `SkillFolder`, `OpenSkillFolderError` (feature `mcp-skills`) |
 //! | let clients in over HTTP | `Service::bearer_token`, `TokenVerifier`, `AccessToken` |
 //! | ask the client of a call something | `Caller`, `CallerError`, `LogLevel`, `MissingCapability` |
 
@@ -20,6 +21,8 @@ mod client;
 #[cfg(feature = "mcp-client")]
 pub mod config;
 mod count;
+#[cfg(any(feature = "mcp-client", feature = "mcp-skills"))]
+mod digest;
 #[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
 mod elicitation;
 #[cfg(feature = "mcp-client")]
@@ -30,7 +33,8 @@ mod lock;
 mod names;
 #[cfg(feature = "mcp-server")]
 mod server;
-mod trace;
+#[cfg(feature = "mcp-skills")]
+mod skills;
 
 #[cfg(feature = "mcp-client")]
 pub use client::{
@@ -49,9 +53,12 @@ pub(crate) use names::fitting_server_name;
 pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "mcp-server-http")]
 pub use server::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
+#[cfg(feature = "page")]
+pub(crate) use server::{AllowedOrigins, ConnectionLimits, accept, is_same};
 #[cfg(feature = "mcp-server")]
 pub use server::{
     Caller, CallerError, LogLevel, MissingCapability, ServeError, ServerInfo, Service, serve_stdio,
     serve_stdio_as,
 };
-pub use trace::TraceContext;
+#[cfg(feature = "mcp-skills")]
+pub use skills::{OpenSkillFolderError, SkillFolder};

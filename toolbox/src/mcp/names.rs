@@ -11,6 +11,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
+use super::digest::hex;
+
 /// The longest name that every provider accepts.
 const MAX_LEN: usize = 64;
 /// The number of hexadecimal digits of a digest at the end of a name.
@@ -201,15 +203,4 @@ fn ends_in_digest(name: &str) -> bool {
         && name[name.len() - DIGITS - 1..].strip_prefix('_').is_some_and(|end| {
             end.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte | 0x20, b'a'..=b'f'))
         })
-}
-
-/// Formats bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

@@ -49,8 +49,8 @@ impl History {
     }
 
     /// Pins a message: no removal takes it out, nor is it shortened when a run [fits its
-    /// context](crate::agent::AgentBuilder::max_context_tokens). Returns `false` if there is none at
-    /// the position.
+    /// context](crate::agent::AgentBuilder::max_context_tokens). Returns `false` if there is none
+    /// at the position.
     pub fn pin(&mut self, position: usize) -> bool {
         let is_there = position < self.len();
         if is_there {

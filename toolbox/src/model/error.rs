@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::call::SharedError;
 use crate::call::chain;
 
@@ -15,26 +17,35 @@ use crate::call::chain;
 /// let error = ModelError::new(ModelErrorKind::Unauthorized, "the key is not valid");
 /// assert!(!error.kind().is_retryable());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
     /// The service could not be reached, or the connection broke.
+    #[serde(rename = "model.connection")]
     Connection,
     /// The service did not answer in time.
+    #[serde(rename = "model.timed_out")]
     TimedOut,
     /// The service limits the rate of requests (429, or a quota).
+    #[serde(rename = "model.rate_limited")]
     RateLimited,
     /// The service failed (500 to 599, overloaded).
+    #[serde(rename = "model.unavailable")]
     Unavailable,
     /// The key is missing, wrong, or may not do this (401, 403).
+    #[serde(rename = "model.unauthorized")]
     Unauthorized,
     /// The service does not accept the request (400, 404, 422).
+    #[serde(rename = "model.invalid_request")]
     InvalidRequest,
     /// The transcript is longer than the model can read.
+    #[serde(rename = "model.context_too_long")]
     ContextTooLong,
     /// The response is not a reply.
+    #[serde(rename = "model.invalid_response")]
     InvalidResponse,
     /// Another error.
+    #[serde(rename = "model.failed")]
     Other,
 }
 

@@ -29,7 +29,8 @@ use crate::sync::Mutex;
 /// [`ModelResponse::model`] says which one replied. If all fail, the error has the kind of the last
 /// one, and the messages of all.
 ///
-/// ```
+#[cfg_attr(feature = "agent", doc = "```")]
+#[cfg_attr(not(feature = "agent"), doc = "```ignore")]
 /// use std::time::Duration;
 /// use toolbox::Agent;
 /// use toolbox::model::{Fallback, ModelErrorKind};

@@ -105,6 +105,28 @@ impl History {
         Self::default()
     }
 
+    /// Returns the transcript with the arguments of calls as `shown` has them, where it has any.
+    pub(crate) fn with_shown_arguments(
+        mut self,
+        shown: impl Fn(&ToolCall) -> Option<String>,
+    ) -> Self {
+        for message in &mut self.messages {
+            let Message::Step(step) = message else { continue };
+            if !step.reply.tool_calls().any(|call| shown(call).is_some()) {
+                continue;
+            }
+            for part in &mut Arc::make_mut(step).reply.parts {
+                if let Part::Call { call, echo } = part
+                    && let Some(text) = shown(call)
+                {
+                    call.arguments = Arguments::from(text);
+                    *echo = None;
+                }
+            }
+        }
+        self
+    }
+
     /// Returns the messages, in order.
     #[must_use]
     pub fn messages(&self) -> &[Message] {

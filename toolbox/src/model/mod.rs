@@ -55,6 +55,8 @@ pub use tokens::{MessageTokens, RequestTokens};
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::future::BoxFuture;
 
 /// A model that answers a request with a reply: an HTTP service, a local model, a script.
@@ -148,6 +150,12 @@ pub trait Model: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>>;
 }
 
+/// Returns the name of the operation that asks a model of a service, by the OpenTelemetry
+/// conventions.
+pub(crate) fn operation_name(provider: &str) -> &'static str {
+    if provider.starts_with("gcp.") { "generate_content" } else { "chat" }
+}
+
 macro_rules! pointers {
     ($($pointer:ident),*) => {$(
         #[diagnostic::do_not_recommend]
@@ -188,7 +196,8 @@ pointers!(Arc, Box);
 /// Deltas::to(&print).send(Delta::Text("It rains".to_owned()));
 /// assert_eq!(*text.lock().unwrap(), "It rains");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Delta {
     /// More text of the answer.

@@ -16,9 +16,9 @@ const FRAME: usize = 4;
 /// The length of a request in tokens, part by part.
 ///
 /// Pictures, sounds and documents of bytes count 1 600 tokens each, the frame of a message, of a
-/// call and of a result 4, and opaque parts of a service one for four bytes of their JSON. Definitions
-/// are counted in the form of `OpenAI` chat. Options are not counted, nor are tools that a service
-/// finds by a search of its own.
+/// call and of a result 4, and opaque parts of a service one for four bytes of their JSON.
+/// Definitions are counted in the form of `OpenAI` chat. Options are not counted, nor are tools
+/// that a service finds by a search of its own.
 ///
 /// ```
 /// use toolbox::model::{History, ModelRequest};

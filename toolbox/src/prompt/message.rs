@@ -76,8 +76,8 @@ impl RenderedPrompt {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Reads the messages of a result: each part is one. `description` is that of the prompt, unless
-    /// the result has its own.
+    /// Reads the messages of a result: each part is one. `description` is that of the prompt,
+    /// unless the result has its own.
     pub(crate) fn of(description: &str, result: ToolResult) -> Self {
         let description = match result.structured_value() {
             Some(own) => own.get(DESCRIPTION).and_then(Value::as_str).map(str::to_owned),

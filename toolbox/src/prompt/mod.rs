@@ -1,8 +1,8 @@
 //! Prompts: messages that a person picks by name, made from typed arguments.
 //!
 //! A [`Prompt`] is a value like a [`Tool`](crate::Tool): `#[prompt]` makes it of a function, a box
-//! holds it ([`ToolBox::prompts`](crate::ToolBox::prompts)), and its calls pass the gate of the box.
-//! MCP clients offer prompts to people, for example as slash commands.
+//! holds it ([`ToolBox::prompts`](crate::ToolBox::prompts)), and its calls pass the gate of the
+//! box. MCP clients offer prompts to people, for example as slash commands.
 //!
 //! ```
 //! use serde_json::json;

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::call::{Content, FailureKind, IntoToolResult, Media, ResourceContents, ToolResult};
 
-/// A value that a resource may return: text, bytes, JSON, contents, an `Option` or a `Result` of one.
+/// A value that a resource may return: text, bytes, JSON, contents, an `Option` or a `Result` of
+/// one.
 ///
 /// `None` means that there is no such resource. Contents without a URI get the one that was asked
 /// for, those without a MIME type the one of the resource.

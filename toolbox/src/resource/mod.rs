@@ -38,11 +38,15 @@
 
 mod contents;
 mod resource;
+#[allow(dead_code, reason = "for servers, and for mounted ones")]
+mod skill;
 mod template;
 
 pub use contents::IntoResourceContents;
 pub(crate) use contents::{contents_of, result_of};
 pub(crate) use resource::tools_of;
 pub use resource::{IntoResources, Resource};
+#[allow(unused_imports, reason = "for servers, and for mounted ones")]
+pub(crate) use skill::{SKILL_FILE, SKILL_SCHEME, SkillFile, SkillManifest};
 pub(crate) use template::percent_decoded;
 pub use template::{InvalidUriError, UriTemplate};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::skill::SkillManifest;
 use super::template::{InvalidUriError, UriTemplate};
 use crate::call::ContentAnnotations;
 use crate::definition::Icon;
@@ -15,8 +16,8 @@ use crate::tool::{Completer, Completers, Origin, Tool};
 /// A resource that clients read by its URI, or a template of such resources: a definition, and the
 /// function that reads it.
 ///
-/// It comes from [`#[resource]`](macro@crate::resource), or from any tool whose result is to be read
-/// as contents ([`Resource::from_tool`]). Cloning shares everything.
+/// It comes from [`#[resource]`](macro@crate::resource), or from any tool whose result is to be
+/// read as contents ([`Resource::from_tool`]). Cloning shares everything.
 ///
 /// ```
 /// use toolbox::resource;
@@ -48,11 +49,12 @@ struct ResourceFacet {
     fresh_for: Duration,
     is_public: bool,
     completers: Completers,
+    skill: Option<Arc<SkillManifest>>,
 }
 
 impl Resource {
-    /// Returns a resource whose contents are the parts of a tool's result, under a URI or a template
-    /// of URIs. The variables of a template are the arguments of the tool.
+    /// Returns a resource whose contents are the parts of a tool's result, under a URI or a
+    /// template of URIs. The variables of a template are the arguments of the tool.
     ///
     /// The name, the texts, the state and the limits of the tool are those of the resource.
     ///
@@ -87,6 +89,7 @@ impl Resource {
             fresh_for: Duration::ZERO,
             is_public: false,
             completers: Completers::of_schema(&tool.definition().input_schema),
+            skill: None,
             uri,
         };
         let uri = facet.uri.as_str().to_owned();
@@ -210,6 +213,11 @@ impl Resource {
         self.facet().into_iter().flat_map(|facet| facet.uri.variables())
     }
 
+    /// Returns the manifest of the skill whose `SKILL.md` it is.
+    pub(crate) fn skill(&self) -> Option<&SkillManifest> {
+        self.facet()?.skill.as_deref()
+    }
+
     pub(crate) fn completers(&self) -> Option<&Completers> {
         self.facet().map(|facet| &facet.completers)
     }
@@ -282,6 +290,12 @@ impl Resource {
         self.change(|facet| {
             facet.completers = std::mem::take(&mut facet.completers).with(variable, completer);
         })
+    }
+
+    /// Makes it the `SKILL.md` of a skill.
+    #[allow(dead_code, reason = "for folders of skills, and for mounted servers")]
+    pub(crate) fn with_skill(self, manifest: SkillManifest) -> Self {
+        self.change(|facet| facet.skill = Some(Arc::new(manifest)))
     }
 
     /// Returns the resource with the completer of a variable, made already.

@@ -16,8 +16,8 @@ const MAX_URI: usize = 8 * 1024;
 /// | `{?page,size}` | a query at the end, each of whose parameters may be missing |
 ///
 /// Values are percent-decoded. A URI does not match if a decoded value holds a control character,
-/// if that of a `{name}` holds a slash, or if one is or holds the step `..`: so no value leads out of
-/// the folder that it is joined to.
+/// if that of a `{name}` holds a slash, or if one is or holds the step `..`: so no value leads out
+/// of the folder that it is joined to.
 ///
 /// ```
 /// use toolbox::resource::UriTemplate;

@@ -3,11 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use super::blocking::{SHUT_DOWN, on_thread};
-use super::reader::{RESULT_READ, Reader};
+use super::reader::RESULT_READ;
 use super::shown::{Shown, shown, tokens};
-use super::store::{KeptResult, ResultOwner, ResultStore, ResultStoreError, texts};
-use crate::call::{Content, ToolResult};
-use crate::collection::ToolBoxBuilder;
+use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
+use crate::call::{Content, ToolError, ToolResult};
 use crate::context::ToolContext;
 use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits};
 use crate::context::taint::ResultSource;
@@ -24,7 +23,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
+    pub(super) fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
         Arc::new(Self { store, limits: OnceLock::new() })
     }
 
@@ -38,6 +37,34 @@ impl Keeper {
         Ok(format!("r{number}"))
     }
 
+    /// Returns the result of a handle, if it is one of this principal and conversation.
+    pub(super) async fn find(
+        &self,
+        handle: &str,
+        context: &ToolContext,
+    ) -> Result<Arc<KeptResult>, ToolError> {
+        let number = handle.trim().strip_prefix('r').and_then(|number| number.parse::<u64>().ok());
+        let Some(number) = number else {
+            let handle = quote(handle, QUOTED);
+            return Err(ToolError::reported(format!(
+                "`{handle}` is no handle of a result, such as r1"
+            )));
+        };
+        let owner = ResultOwner::of(context);
+        match self.store.get(owner, number).await {
+            Ok(Lookup::Kept(result)) => Ok(result),
+            Ok(Lookup::Gone(line)) => Err(ToolError::reported(format!(
+                "the result r{number} is gone: {line}; call the tool again if it is needed"
+            ))),
+            Ok(Lookup::Unknown) => Err(ToolError::reported(format!(
+                "there is no result r{number} in this conversation"
+            ))),
+            Err(error) => {
+                Err(ToolError::infrastructure(format!("the store of results failed: {error}")))
+            }
+        }
+    }
+
     pub(super) fn limits(&self) -> ResultLimits {
         self.limits.get().copied().unwrap_or_default()
     }
@@ -49,21 +76,6 @@ impl Keeper {
 
     fn room_of(&self, tokens: usize) -> usize {
         tokens.saturating_mul(BYTES).min(self.limits().bytes / 2)
-    }
-}
-
-impl ToolBoxBuilder {
-    /// Keeps results that are larger than [`max_result_tokens`](Self::max_result_tokens) in a store,
-    /// and adds the tool `result_read`, which reads them by handle; see
-    /// [`results`](crate::results).
-    ///
-    /// Without a store, the middle of a text beyond
-    /// [`max_result_bytes`](Self::max_result_bytes) is left out.
-    #[track_caller]
-    pub fn keep_results(self, store: impl ResultStore) -> Self {
-        let keeper = Keeper::new(Arc::new(store));
-        let tools = Reader::new(&keeper);
-        self.keeper(keeper).tools(tools)
     }
 }
 

@@ -39,7 +39,8 @@ struct Kept {
     bytes: usize,
     /// The lines about what is gone.
     remembered: usize,
-    /// The number after which forgotten owners begin again, so that no handle gets a second meaning.
+    /// The number after which forgotten owners begin again, so that no handle gets a second
+    /// meaning.
     floor: u64,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A result that is larger than a model is to see (4 000 tokens by default) is kept in a
 //! [`ResultStore`] as a whole. In its place the model gets a handle (`r1`, `r2`, … within its
-//! conversation), the size, and a part that says most: the head and the tail of a text, the shape of
-//! a JSON document, the header and some rows of a table. The tool `result_read` returns the rest by
-//! lines, by bytes, by a search, or by a JSON pointer with slices.
+//! conversation), the size, and a part that says most: the head and the tail of a text, the shape
+//! of a JSON document, the header and some rows of a table. The tool `result_read` returns the rest
+//! by lines, by bytes, by a search, or by a JSON pointer with slices.
 //!
 //! ```
 //! use toolbox::results::MemoryResults;
@@ -36,7 +36,8 @@
 //!
 //! A result belongs to the [`Principal`](crate::context::Principal) and the
 //! [`Conversation`](crate::context::Conversation) of its call; the handle of another is not found.
-//! Calls without either share one list. Where the original came from an untrusted source, reading it
+//! Calls without either share one list. Where the original came from an untrusted source, reading
+//! it
 //! [taints](crate::context::Taint) as the original did.
 //!
 //! # Sizes
@@ -51,11 +52,13 @@
 //! Tokens are estimated, within a tenth for most texts; `docs/results.md` has the errors.
 
 mod blocking;
+mod builder;
 mod keeper;
 mod memory;
 mod pointer;
 mod read;
 mod reader;
+mod resource;
 mod sample;
 mod shown;
 #[cfg(feature = "_store")]

@@ -9,11 +9,10 @@ use super::pointer::{Selected, select};
 use super::read;
 use super::sample::sample;
 use super::shown::{ends, shown, tokens};
-use super::store::{KeptResult, Lookup, ResultOwner};
-use crate::call::{ToolError, ToolResult};
+use super::store::KeptResult;
+use crate::call::ToolResult;
 use crate::context::ToolContext;
 use crate::context::taint::{ResultSource, Taint};
-use crate::text::{QUOTED, quote};
 use crate::toolset;
 
 /// The name of the tool.
@@ -62,7 +61,7 @@ impl Reader {
             bytes: bytes.map(str::to_owned),
             pointer: pointer.map(str::to_owned),
         };
-        let mut read = match self.find(handle, context).await {
+        let mut read = match self.keeper.find(handle, context).await {
             Ok(result) => self.read(&result, part, way, context).await,
             Err(error) => ToolResult::from(error),
         };
@@ -102,33 +101,6 @@ impl Reader {
             taint.note(&ResultSource { definition, is_untrusted, shows_urls }, &read);
         }
         read
-    }
-
-    async fn find(
-        &self,
-        handle: &str,
-        context: &ToolContext,
-    ) -> Result<Arc<KeptResult>, ToolError> {
-        let number = handle.trim().strip_prefix('r').and_then(|number| number.parse::<u64>().ok());
-        let Some(number) = number else {
-            let handle = quote(handle, QUOTED);
-            return Err(ToolError::reported(format!(
-                "`{handle}` is no handle of a result, such as r1"
-            )));
-        };
-        let owner = ResultOwner::of(context);
-        match self.keeper.store.get(owner, number).await {
-            Ok(Lookup::Kept(result)) => Ok(result),
-            Ok(Lookup::Gone(line)) => Err(ToolError::reported(format!(
-                "the result r{number} is gone: {line}; call the tool again if it is needed"
-            ))),
-            Ok(Lookup::Unknown) => Err(ToolError::reported(format!(
-                "there is no result r{number} in this conversation"
-            ))),
-            Err(error) => {
-                Err(ToolError::infrastructure(format!("the store of results failed: {error}")))
-            }
-        }
     }
 
     fn part(&self, result: &KeptResult, number: usize) -> Result<ToolResult, String> {

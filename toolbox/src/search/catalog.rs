@@ -242,7 +242,7 @@ pub struct Search<'s> {
     pub(super) mode: SearchMode<'s>,
     pub(super) limit: usize,
     pub(super) filter: Option<OwnedFilter<'s>>,
-    ranking: Ranking,
+    pub(super) ranking: Ranking,
 }
 
 impl<'s> Search<'s> {

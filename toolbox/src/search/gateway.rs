@@ -190,7 +190,9 @@ impl Gateway {
             return;
         }
         let mut gone = std::mem::take(&mut known.tools);
-        for tool in snapshot.tools().filter(|tool| tool.definition().deferred) {
+        let is_found =
+            |tool: &&Tool| tool.definition().deferred && !tool.definition().is_for_apps();
+        for tool in snapshot.tools().filter(is_found) {
             let definition = tool.shared_definition().arc();
             let before = gone.remove(&definition.name);
             if !before.is_some_and(|before| Arc::ptr_eq(&before, definition)) {

@@ -96,6 +96,10 @@ impl Index {
         self.slots[*self.by_name.get(name)? as usize].as_ref()
     }
 
+    pub(super) fn slot(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
     pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &IndexEntry)> {
         (0..).zip(&self.slots).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
     }

@@ -41,6 +41,7 @@
 mod catalog;
 mod compact;
 mod embed;
+mod explain;
 mod fields;
 mod gateway;
 mod hit;
@@ -67,6 +68,7 @@ pub use catalog::{Catalog, DEFAULT_LIMIT, Ranking, Search};
 #[cfg(any(feature = "knowledge", feature = "web-search"))]
 pub(crate) use embed::points;
 pub use embed::{EmbedError, Embedder, Embeddings};
+pub use explain::{MatchedWord, SearchExplanation};
 #[cfg(feature = "agent")]
 pub(crate) use gateway::called_through;
 pub use gateway::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};

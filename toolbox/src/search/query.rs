@@ -319,7 +319,12 @@ impl Query {
     }
 
     /// Writes the terms of a word, also of one that no tool says.
-    fn pieces_of(&mut self, word: &str, vocabulary: &Vocabulary, pieces: &mut Vec<WordTerm>) {
+    pub(super) fn pieces_of(
+        &mut self,
+        word: &str,
+        vocabulary: &Vocabulary,
+        pieces: &mut Vec<WordTerm>,
+    ) {
         pieces.clear();
         if let Some(known) = vocabulary.surface(cut(word, words::MAX_WORD)) {
             pieces.extend_from_slice(known);

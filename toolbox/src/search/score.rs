@@ -7,7 +7,7 @@
 
 use super::compact::Posting;
 use super::index::{Filter, Index};
-use super::query::Query;
+use super::query::{Query, QueryTerm};
 use super::term::BREAK;
 
 /// Tools whose sums are computed together.
@@ -119,6 +119,15 @@ fn quick_idf(index: &Index, holding: usize) -> f32 {
 
 fn rarity(index: &Index, holding: usize) -> f32 {
     quick_idf(index, holding).powf(index.weights.rarity)
+}
+
+/// Returns what a term of a query adds to the sum of one tool, if that holds it.
+pub(super) fn weight_of(index: &Index, wanted: &QueryTerm, slot: u32) -> Option<f32> {
+    let postings = index.postings(wanted.term);
+    let at = postings.binary_search_by_key(&slot, |posting| posting.slot).ok()?;
+    let unit = (index.weights.saturation + 1.0) / 65_535.0;
+    let rare = rarity(index, postings.len()) * unit;
+    Some(wanted.weight * rare * f32::from(postings[at].impact))
 }
 
 /// Sorts by score, then by registration.
@@ -351,7 +360,8 @@ impl Scratch {
     fn cut_off(&mut self, index: &Index) {
         let Some(rarest) = self.query.rarest else { return };
         let most = rarity(index, rarest as usize) * (index.weights.saturation + 1.0);
-        // In a catalog of a few tools no word is rare, and what each of them says may be all there is.
+        // In a catalog of a few tools no word is rare, and what each of them says may be all there
+        // is.
         #[expect(clippy::cast_precision_loss, reason = "a count of tools")]
         let floor = index.weights.floor * (index.len() as f32 / MANY).min(1.0);
         self.candidates.retain(|ranked| ranked.score >= floor * most);

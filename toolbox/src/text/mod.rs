@@ -2,6 +2,8 @@
 //! names, paths of arguments, lengths in tokens.
 
 mod boundary;
+#[allow(dead_code, reason = "for skills")]
+mod head;
 mod list;
 mod nearest;
 mod path;
@@ -10,6 +12,8 @@ mod sanitize;
 mod tokens;
 
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
+#[allow(unused_imports, reason = "for skills")]
+pub(crate) use head::split_head;
 pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};

@@ -1,6 +1,6 @@
 //! Completion of the arguments of prompts and resource templates while a person types them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -221,9 +221,13 @@ impl Completers {
     pub(crate) fn of_schema(schema: &Value) -> Self {
         let properties = schema["properties"].as_object().into_iter().flatten();
         let listed = properties.filter_map(|(name, property)| {
-            let values = values_of(property, schema);
-            let complete = move |request: &CompletionRequest| request.matching(&values[..]);
-            (!values_of(property, schema).is_empty()).then(|| (name.clone(), completing(complete)))
+            let mut values = values_of(property, schema, &mut Vec::new());
+            let mut seen = HashSet::new();
+            values.retain(|value| seen.insert(value.clone()));
+            let complete = |values: Vec<String>| {
+                completing(move |request: &CompletionRequest| request.matching(&values[..]))
+            };
+            (!values.is_empty()).then(|| (name.clone(), complete(values)))
         });
         Self(Arc::new(listed.collect()))
     }
@@ -248,10 +252,23 @@ impl Completers {
     }
 }
 
-/// Returns the texts that a property may be, if the schema lists them.
-fn values_of(property: &Value, schema: &Value) -> Vec<String> {
-    let referred = property["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
-    let property = referred.and_then(|path| schema.pointer(path)).unwrap_or(property);
+/// Returns the texts that a property may be, if the schema lists them. A reference is followed
+/// once, so a schema that refers to itself ends.
+fn values_of<'s>(
+    property: &'s Value,
+    schema: &'s Value,
+    followed: &mut Vec<&'s str>,
+) -> Vec<String> {
+    if let Some(reference) = property["$ref"].as_str() {
+        let target = reference.strip_prefix('#').and_then(|path| schema.pointer(path));
+        return match target {
+            Some(target) if !followed.contains(&reference) => {
+                followed.push(reference);
+                values_of(target, schema, followed)
+            }
+            _ => Vec::new(),
+        };
+    }
     let texts = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(values) = property["enum"].as_array() {
         return values.iter().filter_map(texts).collect();
@@ -260,7 +277,7 @@ fn values_of(property: &Value, schema: &Value) -> Vec<String> {
     let forms = forms.into_iter().flatten();
     forms
         .flat_map(|form| match &form["const"] {
-            Value::Null => values_of(form, schema),
+            Value::Null => values_of(form, schema, followed),
             value => texts(value).into_iter().collect(),
         })
         .collect()

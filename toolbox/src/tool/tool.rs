@@ -553,7 +553,8 @@ impl Tool {
         self
     }
 
-    /// Marks the tool as one whose calls are dispatched again, as calls of the tools that they name.
+    /// Marks the tool as one whose calls are dispatched again, as calls of the tools that they
+    /// name.
     pub(crate) fn forwarding(mut self) -> Self {
         self.inner_mut().running.forwards = true;
         self.relaying()

@@ -17,6 +17,7 @@ mod references;
 mod refused;
 mod repair;
 mod schema;
+mod secrets;
 mod syntax_hint;
 mod unevaluated;
 mod unions;
@@ -38,6 +39,7 @@ pub(crate) use self::number::with_plain_integers;
 pub(crate) use self::path::path_at;
 pub(crate) use self::read_error::ReadError;
 pub(crate) use self::refused::{Subject, refused};
+pub(crate) use self::secrets::{has_secrets, without_secrets};
 use crate::call::{Fault, FaultKind, Faults, Repair};
 use crate::text::join;
 

@@ -10,12 +10,14 @@ impl AgentBuilder {
     /// Limits the tokens of each request: the system text, the definitions and the transcript.
     /// Default: no limit. The reply of the model is not counted: leave room for it.
     ///
-    /// A longer request is shortened by the [rules](Self::context_rules) before it goes out, to 70 %
-    /// of the limit where they can. What is shortened stays so, in the
+    /// A longer request is shortened by the [rules](Self::context_rules) before it goes out, to 70
+    /// % of the limit where they can. What is shortened stays so, in the
     /// [history](crate::agent::RunOutcome::history) of the outcome too;
-    /// [events](crate::agent::EventKind) carry what was taken out. A run whose request still is too long ends with
+    /// [events](crate::agent::EventKind) carry what was taken out. A run whose request still is too
+    /// long ends with
     /// [`StopReason::ContextFull`](crate::agent::StopReason::ContextFull). If the service refuses a
-    /// request as too long all the same, it is shortened further, to half of what it was, and sent once more.
+    /// request as too long all the same, it is shortened further, to half of what it was, and sent
+    /// once more.
     ///
     /// ```
     /// use toolbox::agent::Agent;

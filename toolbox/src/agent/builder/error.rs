@@ -21,6 +21,13 @@ pub enum BuildAgentError {
     Tools(RegisterError),
     /// The model was to call a tool of this name first, and the agent offers none.
     ToolChoice(String),
+    /// A run may cost only so much, and the model has no price.
+    NoPrice {
+        /// The name of the service.
+        provider: String,
+        /// The name of the model.
+        model: String,
+    },
 }
 
 impl fmt::Display for BuildAgentError {
@@ -32,6 +39,12 @@ impl fmt::Display for BuildAgentError {
             Self::ToolName(error) => error.fmt(f),
             Self::Rule(error) => error.fmt(f),
             Self::Tools(error) => error.fmt(f),
+            Self::NoPrice { provider, model } => write!(
+                f,
+                "`max_cost` needs a price, and model `{}` of {} has none: give the agent `.prices(..)` with one, or with a default price",
+                quote(model, QUOTED),
+                quote(provider, QUOTED)
+            ),
             Self::ToolChoice(name) => write!(
                 f,
                 "the tool choice names `{}`, which is no tool that the agent offers",

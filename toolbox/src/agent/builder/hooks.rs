@@ -6,8 +6,16 @@ use super::{AgentBuilder, BuildAgentError};
 use crate::agent::budget::SharedBudget;
 use crate::agent::handoff::Handoff;
 use crate::agent::hooks::{AnyForm, Guard, PrepareStep, ValidateAnswer};
+use crate::event::EventSink;
 
 impl AgentBuilder {
+    /// Reports the runs of the agent, its calls and the agents below it to a sink; several may be
+    /// added. The sinks of its [box](crate::ToolBoxBuilder::events) get them as well.
+    pub fn events(mut self, sink: EventSink) -> Self {
+        self.settings.sinks.push(sink);
+        self
+    }
+
     /// Adds a hook that runs before each step and may change its request: instructions, options,
     /// the choice of tools, and, narrowed, the tools. Hooks run in the order they are added. An
     /// error ends the run, with
@@ -29,9 +37,9 @@ impl AgentBuilder {
     /// that is there before waits for them. They have the time of the run.
     ///
     /// They run again beside the next request where the user has said more: a message by which the
-    /// run was [steered](crate::agent::RunHandle::steer), or the [input](crate::agent::Run::with_input)
-    /// of a run that goes on. After a [handoff](Self::handoff), those of the agents before check
-    /// such a message too.
+    /// run was [steered](crate::agent::RunHandle::steer), or the
+    /// [input](crate::agent::Run::with_input) of a run that goes on. After a
+    /// [handoff](Self::handoff), those of the agents before check such a message too.
     ///
     /// A run that goes on, from a pause or from the log of a durable run, has passed them for what
     /// stands before a reply that it got.
@@ -58,10 +66,10 @@ impl AgentBuilder {
     /// [`max_answer_attempts`](Self::max_answer_attempts) times in all; then the run stops with
     /// [`StopReason::AnswerInvalid`](crate::agent::StopReason::AnswerInvalid).
     ///
-    /// Of an answer [of a type](crate::agent::Run::answering_with), a validator gets the value, once
-    /// it was read; [`Checked::read`](crate::agent::Checked::read) returns it. Where a durable run
-    /// goes on from its log, answers in the log are validated again. A validator that panics counts
-    /// as one that failed.
+    /// Of an answer [of a type](crate::agent::Run::answering_with), a validator gets the value,
+    /// once it was read; [`Checked::read`](crate::agent::Checked::read) returns it. Where a durable
+    /// run goes on from its log, answers in the log are validated again. A validator that panics
+    /// counts as one that failed.
     pub fn validate_answer<Form: 'static>(mut self, validator: impl ValidateAnswer<Form>) -> Self {
         self.settings.hooks.on_answer.push(Arc::new(AnyForm::new(validator)));
         self

@@ -36,8 +36,8 @@ impl Checked {
 
     /// Returns the text: of an input, the messages of the user since the last answer, each on lines
     /// of its own, and among them what has their form, as reports of jobs and notes of what was
-    /// [removed](crate::agent::ContextRule); of an answer, its text, or its JSON where it is one [of a
-    /// type](crate::agent::Run::answering_with).
+    /// [removed](crate::agent::ContextRule); of an answer, its text, or its JSON where it is one
+    /// [of a type](crate::agent::Run::answering_with).
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

@@ -18,7 +18,8 @@ use crate::future::BoxFuture;
 pub enum Verdict {
     /// The run goes on.
     Pass,
-    /// The run ends, for this reason; see [`RunOutcome::blocked`](crate::agent::RunOutcome::blocked).
+    /// The run ends, for this reason; see
+    /// [`RunOutcome::blocked`](crate::agent::RunOutcome::blocked).
     Block(String),
 }
 

@@ -9,7 +9,6 @@ use super::offer::ToolOffer;
 use super::scope::CallScope;
 use crate::agent::agent::AgentInner;
 use crate::agent::budget::{Budget, SharedBudget};
-use crate::agent::event::{Emitter, EventKind, Sink};
 use crate::agent::handle::{PauseFlag, Steering};
 use crate::agent::inherited::Inherited;
 use crate::agent::jobs::Jobs;
@@ -19,6 +18,7 @@ use crate::agent::run_scope::RunScope;
 use crate::agent::window::ContextWindow;
 use crate::context::promotion::Promotions;
 use crate::context::{CancellationToken, Taint, ToolContext, now};
+use crate::event::{EventSink, Reporter};
 use crate::model::{History, ModelRequest};
 
 /// The part of an agent in a run: from the beginning, or from a handoff on.
@@ -30,7 +30,9 @@ pub(super) struct Leg {
     pub(super) above: RunScope,
     pub(super) handed: HandedOver,
     pub(super) limits: RunLimits,
-    pub(super) sink: Option<Sink>,
+    pub(super) sinks: Vec<EventSink>,
+    /// The reporter of the agent that had the conversation before.
+    pub(super) before: Option<Reporter>,
     pub(super) jobs: Jobs,
     pub(super) taint: Taint,
     pub(super) asked_by_user: bool,
@@ -43,7 +45,7 @@ impl ActiveRun {
     pub(super) fn new(
         agent: Arc<AgentInner>,
         given: &ToolContext,
-        sink: Option<Sink>,
+        sinks: Vec<EventSink>,
         called_as: Option<&str>,
         log: Option<RunLog>,
         steering: Arc<Steering>,
@@ -66,7 +68,8 @@ impl ActiveRun {
             .chain(&settings.shared_budgets)
             .cloned()
             .collect();
-        let budget = Budget::new(settings.max_total_calls, settings.max_total_tokens);
+        let budget =
+            Budget::new(settings.max_total_calls, settings.max_total_tokens, settings.max_cost);
         let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
         let jobs = Jobs::new();
         let mut context = given
@@ -76,6 +79,14 @@ impl ActiveRun {
             .with_cancellation(token.clone())
             .with_completions(jobs.sender())
             .with_deferral();
+        // A run that was called within one that waits for it pauses with that one, or not at all.
+        let can_pause =
+            called_as.is_none() || given.get::<RunScope>().is_some() && given.is_deferrable();
+        context = if can_pause {
+            context.with_question_desk(Arc::default())
+        } else {
+            context.without_question_desk()
+        };
         context = match &log {
             Some(log) => context.with_recorder(log.recorder()).with_extension(log.scope()),
             // A recorder of the call that starts the run is not one of the calls of the run.
@@ -87,10 +98,10 @@ impl ActiveRun {
             budgets: above.budgets.with(budget, &shared),
             over_budget: false,
             iterations: 0,
+            began: now(),
             max_depth: above.max_depth,
         };
         let handed = HandedOver::new(&name, settings.max_handoffs);
-        let sink = sink.or_else(|| above.sink.clone());
         Self::begin(Leg {
             agent,
             name,
@@ -99,7 +110,8 @@ impl ActiveRun {
             above,
             handed,
             limits,
-            sink,
+            sinks,
+            before: None,
             jobs,
             taint,
             asked_by_user,
@@ -114,7 +126,10 @@ impl ActiveRun {
         let Leg { agent, name, system, given, above, handed, mut limits, .. } = leg;
         let settings = &agent.settings;
         let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
-        let events = Emitter::new(leg.sink, Arc::clone(&path));
+        let mut sinks = leg.sinks;
+        sinks.extend(settings.sinks.iter().cloned());
+        sinks.extend(agent.toolbox.sinks().iter().cloned());
+        let events = Reporter::of_run(&given, Arc::clone(&path), &sinks, leg.before.as_ref());
         let nested = Arc::default();
         limits.max_depth = limits.max_depth.min(settings.max_depth);
         let inherited = above
@@ -123,15 +138,16 @@ impl ActiveRun {
             .filter(|_| settings.inherits)
             .and_then(|above| Inherited::new(&agent.toolbox, above));
         let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
+        let prices = settings.prices.clone().or_else(|| above.prices.clone());
         let scope = RunScope {
             max_depth: limits.max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
             path,
             budgets: limits.budgets.clone(),
-            sink: events.sink().cloned(),
             nested: Arc::clone(&nested),
             toolbox: Some(toolbox),
             pauses: Arc::clone(&leg.pauses),
+            prices: prices.clone(),
             handoffs_left: handed.left(),
         };
         let promotions = Arc::new(Promotions::default());
@@ -149,10 +165,7 @@ impl ActiveRun {
             context = context.with_shared_approver(Arc::clone(approver));
         }
         if events.is_on() {
-            let progress = events.clone();
-            context = context
-                .with_observer(Arc::new(events.clone()))
-                .with_progress(move |report| progress.emit(|| EventKind::ToolProgress(report)));
+            context = context.with_observer(Arc::new(events.clone()));
         }
         let mut request = ModelRequest::new(History::new())
             .with_parallel_tool_calls(settings.parallel)
@@ -180,6 +193,7 @@ impl ActiveRun {
             before_reply: None,
             log: leg.log,
             window: ContextWindow::default(),
+            prices,
             steering: leg.steering,
             pauses: leg.pauses,
         }

@@ -1,19 +1,19 @@
 //! The calls of one reply.
 
-use std::collections::HashMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, HashMap};
 
 use super::logged::unlogged;
 use super::{ActiveRun, End, TypedAnswer};
-use crate::agent::event::EventKind;
 use crate::agent::log::RunLog;
-use crate::agent::outcome::{RunErrorKind, StopReason};
+use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Decisions, Paused, PausedTranscript, decisions_below};
 use crate::agent::repeat::{RepeatAction, repeat_warning};
 use crate::agent::settings::InfrastructurePolicy;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
 use crate::context::{Decision, Principal};
 use crate::dispatch::Batch;
+use crate::event::StopReason;
+use crate::event::{EventKind, decided, shown_arguments};
 use crate::model::{ToolChoice, Unanswered};
 use crate::text::{QUOTED, quote};
 
@@ -25,6 +25,12 @@ struct CallPlan {
     results: Vec<ToolResult>,
     /// `true` if the model was warned of the repetition and repeats the call all the same.
     stop: bool,
+}
+
+/// Returns the result of a call that is not decided on yet.
+fn still_waiting(call: ToolCall) -> ToolResult {
+    let text = format!("tool `{}` waits; it has not run", quote(&call.name, QUOTED));
+    ToolResult::refusal(FailureKind::Deferred, text).with_call_id(call.id)
 }
 
 impl ActiveRun {
@@ -61,7 +67,19 @@ impl ActiveRun {
         self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
         self.limits.budgets.resume(paused.spent, paused.usage);
-        let Paused { open, mut nested, done, observations, inputs, task, has_called, .. } = paused;
+        let Paused {
+            open,
+            mut nested,
+            questions,
+            answers,
+            done,
+            observations,
+            inputs,
+            task,
+            has_called,
+            ..
+        } = paused;
+        (self.scope.asked, self.scope.answers) = (questions, answers);
         self.steering.put_first(inputs);
         let messages = open.before().messages();
         self.window.task = task.iter().filter_map(|at| messages.get(*at).cloned()).collect();
@@ -88,6 +106,15 @@ impl ActiveRun {
                 plan.made.push((call, was_let_in));
                 continue;
             }
+            if let Some(decision) = decisions.get(&call.id) {
+                self.report_decision(&call, decision);
+                if let Err(refusal) =
+                    self.toolbox().audit_decision(&self.scope.context, &call, decision).await
+                {
+                    plan.results.push(refusal.with_call_id(call.id));
+                    continue;
+                }
+            }
             match decisions.get(&call.id) {
                 Some(Decision::Approve) => plan.made.push((call, true)),
                 Some(Decision::Edit(arguments)) => {
@@ -100,25 +127,30 @@ impl ActiveRun {
                     plan.results.push(refusal.with_call_id(call.id));
                 }
                 Some(Decision::Answer(text)) => {
-                    let mut result = ToolResult::new(text.as_str()).with_call_id(call.id.clone());
-                    if let Some(tool) = self.toolbox().get(&call.name) {
-                        let settings = &self.toolbox().shared.settings;
-                        settings.bound(&tool, &self.scope.context, &mut result).await;
-                    }
-                    self.read_result(&self.known_boxes(), &call, &result);
-                    plan.results.push(result);
+                    plan.results.push(self.result_from_outside(&call, text).await);
                 }
-                Some(Decision::Defer) | None => {
-                    let text = format!(
-                        "tool `{}` waits for approval; it has not run",
-                        quote(&call.name, QUOTED)
-                    );
-                    let waits = ToolResult::refusal(FailureKind::Deferred, text);
-                    plan.results.push(waits.with_call_id(call.id));
+                Some(Decision::Reply(replies)) if self.scope.take_replies(&call.id, replies) => {
+                    // An approval is asked for again: an altered document must not stand in for it.
+                    plan.made.push((call, false));
+                }
+                Some(Decision::Defer | Decision::Reply(_)) | None => {
+                    plan.results.push(still_waiting(call));
                 }
             }
         }
+        self.scope.give_answers();
         self.carry_out(open, plan, done, observations).await
+    }
+
+    /// Returns the result of a call that was answered in place of its tool.
+    async fn result_from_outside(&self, call: &ToolCall, text: &str) -> ToolResult {
+        let mut result = ToolResult::new(text).with_call_id(call.id.clone());
+        if let Some(tool) = self.toolbox().get(&call.name) {
+            let settings = &self.toolbox().shared.settings;
+            settings.bound(&tool, &self.scope.context, &mut result).await;
+        }
+        self.read_result(&self.known_boxes(), call, &result);
+        result
     }
 
     /// Decides which calls are made.
@@ -257,17 +289,12 @@ impl ActiveRun {
         }
     }
 
-    /// Makes calls through the gate, and emits events for those that are refused. Returns the end
-    /// of the run beside the results, if an answer could not be validated in its time.
+    /// Makes calls through the gate. Returns the end of the run beside the results, if an answer
+    /// could not be validated in its time.
     async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> (Vec<ToolResult>, Option<End>) {
         let mut cut_off = None;
         let settings = &self.agent.settings;
         let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
-        let names: HashMap<String, String> = if self.events.is_on() {
-            calls.iter().map(|(call, _)| (call.id.clone(), call.name.clone())).collect()
-        } else {
-            HashMap::new()
-        };
         let (answers, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|(call, _)| {
             self.answer.as_ref().is_some_and(|answer| answer.is_named(&call.name))
         });
@@ -287,12 +314,6 @@ impl ActiveRun {
             let (taken, end) = self.validated(taken).await;
             results.extend(taken);
             cut_off = end;
-        }
-        if self.events.is_on() {
-            for result in &results {
-                let tool = names.get(result.call_id()).map_or("", String::as_str);
-                self.report_refusal(tool, result);
-            }
         }
         (results, cut_off)
     }
@@ -334,6 +355,18 @@ impl ActiveRun {
         true
     }
 
+    /// Emits the event for a decision with which the run goes on.
+    fn report_decision(&self, call: &ToolCall, decision: &Decision) {
+        let schema = || self.toolbox().get(&call.name).map(|tool| tool.shared_definition().clone());
+        self.events.emit(|| {
+            let schema = schema();
+            decided(&call.name, call.id.clone(), "resumed", decision, |text| match &schema {
+                Some(definition) => shown_arguments(&definition.input_schema, text),
+                None => text.into(),
+            })
+        });
+    }
+
     /// Emits events for calls that were never made.
     fn report_unmade(&self, open: &Unanswered, results: &[ToolResult]) {
         let results: HashMap<&str, &ToolResult> =
@@ -341,38 +374,14 @@ impl ActiveRun {
         for call in open.calls() {
             match results.get(call.id.as_str()) {
                 Some(result) if result.is_deferred() => {
-                    self.report_refusal(&call.name, result);
+                    self.events.emit(|| EventKind::ApprovalDeferred {
+                        call_id: result.call_id().to_owned(),
+                        tool: call.name.clone(),
+                    });
                 }
-                Some(result) => self.events.tool_finished(&call.name, result, Duration::ZERO),
+                Some(result) => self.events.unmade(&call.name, result),
                 None => {}
             }
-        }
-    }
-
-    /// Emits the event for a call that the gate refused; the gate reports the others.
-    fn report_refusal(&self, tool: &str, result: &ToolResult) {
-        match result.failure_kind().filter(|_| result.is_of_gate()) {
-            Some(FailureKind::Blacklisted) => self.events.emit(|| EventKind::Blacklisted {
-                call_id: result.call_id().to_owned(),
-                tool: tool.to_owned(),
-            }),
-            Some(FailureKind::Deferred) => self.events.emit(|| EventKind::ApprovalDeferred {
-                call_id: result.call_id().to_owned(),
-                tool: tool.to_owned(),
-            }),
-            _ => {}
-        }
-        let outside = matches!(
-            result.failure_kind(),
-            Some(
-                FailureKind::Blacklisted
-                    | FailureKind::NotFound
-                    | FailureKind::TooManyCalls
-                    | FailureKind::DuplicateId
-            )
-        ) || result.code() == Some("args.too_large");
-        if outside && result.is_of_gate() {
-            self.events.tool_finished(tool, result, Duration::ZERO);
         }
     }
 
@@ -408,6 +417,18 @@ impl ActiveRun {
         }
         let (waiting, done): (Vec<_>, Vec<_>) =
             results.into_iter().partition(ToolResult::is_deferred);
+        let mut questions = BTreeMap::new();
+        for id in waiting.iter().map(ToolResult::call_id) {
+            let mut asked = self.scope.desk.take_open(id);
+            if asked.is_empty() {
+                asked = self.scope.asked.remove(id).unwrap_or_default();
+            }
+            if !asked.is_empty() {
+                questions.insert(id.to_owned(), asked);
+            }
+        }
+        let mut answers = std::mem::take(&mut self.scope.answers);
+        answers.retain(|id, _| waiting.iter().any(|result| result.call_id() == id));
         let nested = waiting
             .iter()
             .filter_map(|result| {
@@ -416,6 +437,6 @@ impl ActiveRun {
             })
             .collect();
         let paused = self.paused(PausedTranscript::Calls(open));
-        End::Paused(Box::new(Paused { done, nested, observations, ..paused }))
+        End::Paused(Box::new(Paused { done, nested, questions, answers, observations, ..paused }))
     }
 }

@@ -4,19 +4,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{ActiveRun, End};
-use crate::agent::event::EventKind;
-use crate::agent::outcome::{RunErrorKind, StopReason};
+use crate::agent::outcome::RunErrorKind;
 use crate::agent::window::{
     Compactor, ContextLength, ContextSettings, Removed, RuleKind, enough, note, reason, reference,
     target,
 };
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::context::keeper::RemovedContent;
-use crate::dispatch::forget_quietly;
+use crate::cost::Cost;
+use crate::event::EventKind;
+use crate::event::StopReason;
 use crate::model::{
     History, HistoryEdit, Message, ModelErrorKind, ModelResponse, Usage, result_tokens,
 };
+use crate::panics::forget_quietly;
 use crate::tool::Tool;
+use crate::validate::without_secrets;
 
 /// Messages of fewer tokens are not worth the note in their place.
 const WORTH: usize = 100;
@@ -28,14 +31,14 @@ impl ActiveRun {
             return Ok(());
         }
         let before = self.request.history.clone();
-        let mut usage = Usage::default();
+        let mut bill = <(Usage, Cost)>::default();
         self.edit_history();
         let limit = self.limit();
         let fits = match limit {
-            Some(limit) => self.shorten(limit, &mut usage).await,
+            Some(limit) => self.shorten(limit, &mut bill).await,
             None => Ok(()),
         };
-        self.log_edit(&before, usage).await?;
+        self.log_edit(&before, bill).await?;
         fits
     }
 
@@ -53,8 +56,8 @@ impl ActiveRun {
         let limit = sent / 4 * 3;
         self.window.lowered = Some(limit);
         let before = self.request.history.clone();
-        let mut usage = Usage::default();
-        let shortened = self.shorten(limit, &mut usage).await;
+        let mut bill = <(Usage, Cost)>::default();
+        let shortened = self.shorten(limit, &mut bill).await;
         if let Err(End::Stopped(reason, _)) = shortened
             && reason != StopReason::ContextFull
         {
@@ -63,11 +66,11 @@ impl ActiveRun {
         if self.tokens() >= sent {
             return first;
         }
-        self.log_edit(&before, usage).await?;
+        self.log_edit(&before, bill).await?;
         if !self.limits.budgets.take_request() {
             return first;
         }
-        self.events.emit(|| EventKind::ModelStarted);
+        self.report_model_started();
         self.respond().await
     }
 
@@ -112,7 +115,7 @@ impl ActiveRun {
     }
 
     /// Shortens the transcript by the rules if the request is longer than `limit`.
-    async fn shorten(&mut self, limit: usize, usage: &mut Usage) -> Result<(), End> {
+    async fn shorten(&mut self, limit: usize, bill: &mut (Usage, Cost)) -> Result<(), End> {
         if self.tokens() <= limit {
             return Ok(());
         }
@@ -127,7 +130,7 @@ impl ActiveRun {
                     self.shorten_results(*newest, target(limit)).await?;
                 }
                 RuleKind::Oldest { compactor } => {
-                    self.remove_oldest(compactor.as_deref(), limit, usage).await?;
+                    self.remove_oldest(compactor.as_deref(), limit, bill).await?;
                 }
                 RuleKind::Edit(_) => {}
             }
@@ -230,7 +233,7 @@ impl ActiveRun {
         &mut self,
         compactor: Option<&dyn Compactor>,
         limit: usize,
-        usage: &mut Usage,
+        bill: &mut (Usage, Cost),
     ) -> Result<(), End> {
         let before = self.tokens();
         if before <= target(limit) {
@@ -250,7 +253,7 @@ impl ActiveRun {
             return Ok(());
         };
         let summary = match compactor {
-            Some(compactor) => self.summarize(compactor, &removed, usage).await?,
+            Some(compactor) => self.summarize(compactor, &removed, bill).await?,
             None => None,
         };
         let is_tainted = self.scope.taint.is_tainted();
@@ -280,7 +283,10 @@ impl ActiveRun {
         self.request.history.insert_user(first, text);
         let after = self.tokens();
         self.events.emit(|| EventKind::MessagesRemoved {
-            removed,
+            removed: removed.with_shown_arguments(|call| {
+                let tool = self.toolbox().get(&call.name)?;
+                without_secrets(call.arguments.as_str(), &tool.definition().input_schema)
+            }),
             summary: summary.take(),
             handle: place.handle().map(str::to_owned),
             before,
@@ -294,7 +300,7 @@ impl ActiveRun {
         &mut self,
         compactor: &dyn Compactor,
         removed: &History,
-        usage: &mut Usage,
+        bill: &mut (Usage, Cost),
     ) -> Result<Option<String>, End> {
         for _ in 0..compactor.requests() {
             if !self.limits.budgets.take_request() {
@@ -307,8 +313,10 @@ impl ActiveRun {
         let summary = self.limits.within(compact).await.map_err(End::stopped)?;
         match summary.unwrap_or_else(|| Err("the compactor panicked".into())) {
             Ok(summary) => {
-                self.limits.budgets.charge_usage(summary.usage);
-                *usage += summary.usage;
+                let model = summary.model.as_ref().map(|(service, own)| (&**service, &**own));
+                let cost = self.charge(model, summary.usage);
+                bill.0 += summary.usage;
+                bill.1 += cost;
                 if let Some(reason) = self.limits.exceeded() {
                     return Err(End::stopped(reason));
                 }

@@ -7,12 +7,13 @@ use std::task::Poll;
 
 use super::held::{GuardedReply, HeldDeltas};
 use super::{ActiveRun, End, TypedAnswer};
-use crate::agent::event::EventKind;
 use crate::agent::hooks::{Checked, Guard, Verdict};
-use crate::agent::outcome::StopReason;
 use crate::call::{FailureKind, ToolResult};
-use crate::dispatch::{Supervised, SupervisedEnd, forget_quietly};
+use crate::dispatch::{Supervised, SupervisedEnd};
+use crate::event::EventKind;
+use crate::event::StopReason;
 use crate::model::{ModelError, ModelResponse, Usage};
+use crate::panics::forget_quietly;
 
 impl ActiveRun {
     /// Returns `true` once all guards on the input have passed what the user has said.
@@ -127,7 +128,8 @@ impl ActiveRun {
         Ok(None)
     }
 
-    /// Lets the validators check the answer that a call gave, and forgets one that they do not take.
+    /// Lets the validators check the answer that a call gave, and forgets one that they do not
+    /// take.
     ///
     /// Returns the end of the run too, if that came first: the calls still have their results.
     pub(super) async fn validated(&self, taken: Vec<ToolResult>) -> (Vec<ToolResult>, Option<End>) {

@@ -7,11 +7,11 @@ use super::legs::AcceptedHandoff;
 use super::read::made;
 use super::{ActiveRun, RunLimits, TypedAnswer};
 use crate::agent::budget::Budget;
-use crate::agent::event::EventKind;
 use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Paused, PausedHandoff};
 use crate::call::{FailureKind, ToolCall, ToolResult};
+use crate::event::EventKind;
 use crate::model::Unanswered;
 
 impl ActiveRun {
@@ -124,7 +124,8 @@ impl ActiveRun {
         if let Some(approver) = &self.agent.settings.approver {
             given = given.with_shared_approver(Arc::clone(approver));
         }
-        let budget = Budget::new(settings.max_total_calls, settings.max_total_tokens);
+        let budget =
+            Budget::new(settings.max_total_calls, settings.max_total_tokens, settings.max_cost);
         let limits = RunLimits {
             cancellation: self.limits.cancellation.take(),
             budgets: self.limits.budgets.and(budget, &settings.shared_budgets),
@@ -140,7 +141,8 @@ impl ActiveRun {
             above: self.above.clone(),
             handed,
             limits,
-            sink: self.events.sink().cloned(),
+            sinks: self.events.sinks().to_vec(),
+            before: Some(self.events.clone()),
             jobs: std::mem::take(&mut self.jobs),
             taint: self.scope.taint.clone(),
             asked_by_user: self.scope.asked_by_user && target.keeps_history(),

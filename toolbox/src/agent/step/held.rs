@@ -1,6 +1,8 @@
 //! A reply that waits for the guards on the input.
 
-use crate::agent::event::{Emitter, EventKind};
+use std::collections::HashSet;
+
+use crate::event::{EventKind, Reporter};
 use crate::model::{Delta, ModelError, ModelResponse, Usage};
 use crate::sync::Mutex;
 
@@ -15,17 +17,34 @@ pub(super) enum GuardedReply {
 }
 
 /// The deltas of a reply, held back until the guards on the input have passed.
+///
+/// Pieces of the arguments of tools that take secrets are left out.
 pub(super) struct HeldDeltas<'a> {
-    events: &'a Emitter,
+    events: &'a Reporter,
+    takes_secret: &'a (dyn Fn(&str) -> bool + Send + Sync),
     held: Mutex<Option<Vec<Delta>>>,
+    /// The indices of calls of such tools.
+    secret: Mutex<HashSet<usize>>,
 }
 
 impl<'a> HeldDeltas<'a> {
-    pub(super) fn new(events: &'a Emitter, are_held: bool) -> Self {
-        Self { events, held: Mutex::new(are_held.then(Vec::new)) }
+    pub(super) fn new(
+        events: &'a Reporter,
+        are_held: bool,
+        takes_secret: &'a (dyn Fn(&str) -> bool + Send + Sync),
+    ) -> Self {
+        let held = Mutex::new(are_held.then(Vec::new));
+        Self { events, takes_secret, held, secret: Mutex::default() }
     }
 
     pub(super) fn emit(&self, delta: Delta) {
+        match &delta {
+            Delta::Call { index, name, .. } if (self.takes_secret)(name) => {
+                self.secret.lock().insert(*index);
+            }
+            Delta::Arguments { index, .. } if self.secret.lock().contains(index) => return,
+            _ => {}
+        }
         match &mut *self.held.lock() {
             Some(held) => held.push(delta),
             None => self.events.emit(|| EventKind::Delta(delta)),

@@ -1,11 +1,12 @@
 //! The limits of a run: cancellation, deadline, budgets, iterations.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::agent::budget::Budgets;
-use crate::agent::outcome::StopReason;
 use crate::context::{CancellationToken, now};
-use crate::dispatch::{Supervised, SupervisedEnd, forget_quietly};
+use crate::dispatch::{Supervised, SupervisedEnd};
+use crate::event::StopReason;
+use crate::panics::forget_quietly;
 
 /// The limits of a run, and how much of them is used.
 pub(super) struct RunLimits {
@@ -17,6 +18,8 @@ pub(super) struct RunLimits {
     /// The number of requests to the model.
     pub(super) iterations: u32,
     pub(super) max_depth: u32,
+    /// The time at which the run began, or went on.
+    pub(super) began: Instant,
 }
 
 /// Cancels everything a run started when the run is dropped, unless it ended well.
@@ -42,6 +45,11 @@ impl Drop for CancelOnDrop {
 }
 
 impl RunLimits {
+    /// Returns the time since the run began.
+    pub(super) fn elapsed(&self) -> Duration {
+        now().saturating_duration_since(self.began)
+    }
+
     /// Returns the reason for which the run may not ask the model again.
     pub(super) fn exceeded(&self) -> Option<StopReason> {
         if self.cancellation.token.is_cancelled() {
@@ -49,6 +57,9 @@ impl RunLimits {
         }
         if self.deadline.is_some_and(|deadline| deadline <= now()) {
             return Some(StopReason::TimedOut);
+        }
+        if self.budgets.is_cost_spent() {
+            return Some(StopReason::Cost);
         }
         let spent = self.over_budget || self.budgets.are_tokens_spent();
         spent.then_some(StopReason::Budget)

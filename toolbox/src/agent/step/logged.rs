@@ -8,9 +8,11 @@ use crate::agent::log::{
     Entry, LoggedEdit, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog,
     RunState,
 };
-use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
+use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome};
 use crate::call::{Content, JobId, ToolCall, ToolResult};
 use crate::context::{CarriedContext, Principal, ToolContext};
+use crate::cost::Cost;
+use crate::event::StopReason;
 use crate::model::{History, HistoryEdit, ModelResponse, Unanswered, Usage};
 
 /// A run whose log was opened.
@@ -129,6 +131,7 @@ pub(super) async fn close(
         StopReason::Cancelled
             | StopReason::TimedOut
             | StopReason::ApprovalNeeded
+            | StopReason::AnswerNeeded
             | StopReason::Paused
     );
     if goes_on {
@@ -142,6 +145,7 @@ pub(super) async fn close(
             history: outcome.history.clone(),
             iterations: outcome.iterations,
             usage: outcome.usage,
+            cost: outcome.cost,
         }),
     }
 }
@@ -154,11 +158,12 @@ impl ActiveRun {
         reply
     }
 
-    pub(super) async fn log_reply(&self, response: &ModelResponse) -> Result<(), End> {
+    pub(super) async fn log_reply(&self, response: &ModelResponse, cost: Cost) -> Result<(), End> {
         let Some(log) = &self.log else { return Ok(()) };
         let entry = Entry::Reply {
             reply: response.reply.clone(),
             usage: response.usage,
+            cost,
             left_out: self.scope.left_out.clone(),
         };
         log.add(&entry, RunState::Running).await.map_err(End::Failed)
@@ -176,10 +181,11 @@ impl ActiveRun {
     }
 
     /// Logs how the transcript was changed before a request, if it was.
-    pub(super) async fn log_edit(&self, before: &History, usage: Usage) -> Result<(), End> {
+    pub(super) async fn log_edit(&self, before: &History, spent: (Usage, Cost)) -> Result<(), End> {
         let Some(log) = &self.log else { return Ok(()) };
         let Some(edit) = HistoryEdit::between(before, &self.request.history) else { return Ok(()) };
-        let entry = Entry::Edited { edit, usage, limit: self.window.lowered };
+        let (usage, cost) = spent;
+        let entry = Entry::Edited { edit, usage, cost, limit: self.window.lowered };
         log.add(&entry, RunState::Running).await.map_err(End::Failed)
     }
 
@@ -188,13 +194,13 @@ impl ActiveRun {
     pub(super) fn take_logged_edits(&mut self) -> Result<bool, End> {
         let mut is_logged = self.log.as_ref().is_some_and(RunLog::is_replaying);
         while let Some(logged) = self.log.as_mut().and_then(RunLog::edit) {
-            let LoggedEdit { edit, usage, limit } = logged;
+            let LoggedEdit { edit, usage, cost, limit } = logged;
             let edited = edit.apply(&self.request.history).ok_or_else(|| {
                 End::Failed(failed("an edit in the log belongs to another transcript".to_owned()))
             })?;
             self.request.history = edited;
             self.window.lowered = limit;
-            self.limits.budgets.charge_usage_again(usage);
+            self.limits.budgets.charge_usage_again(usage, cost);
             is_logged = true;
         }
         self.report_again();

@@ -1,5 +1,6 @@
 //! The context of the calls of a run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::agent::agent::AgentInner;
@@ -7,8 +8,9 @@ use crate::agent::log::LogScope;
 use crate::agent::run_scope::NestedRuns;
 use crate::collection::ToolBox;
 use crate::context::keeper::ResultTokens;
+use crate::context::question_desk::{GivenAnswer, QuestionDesk};
 use crate::context::rules::Rules;
-use crate::context::{Taint, ToolContext};
+use crate::context::{Answer, PendingQuestion, Taint, ToolContext};
 
 /// The context of each call of a run, and the taint of the conversation.
 pub(super) struct CallScope {
@@ -26,6 +28,12 @@ pub(super) struct CallScope {
     rules: Option<[Arc<Rules>; 2]>,
     /// Paused runs of agents below.
     pub(super) nested: Arc<NestedRuns>,
+    /// The questions of calls that nobody answers.
+    pub(super) desk: Arc<QuestionDesk>,
+    /// The questions of calls that still wait for their answers since the last pause.
+    pub(super) asked: BTreeMap<String, Vec<PendingQuestion>>,
+    /// The answers that calls were given since they were first made.
+    pub(super) answers: BTreeMap<String, Vec<GivenAnswer>>,
     /// The taint of the conversation.
     pub(super) taint: Taint,
     /// `true` if a user asked for the run, and not a model above.
@@ -39,6 +47,7 @@ impl CallScope {
         taint: Taint,
         asked_by_user: bool,
     ) -> Self {
+        let desk = context.shared_question_desk().unwrap_or_default();
         Self {
             base: context.clone(),
             lasting: context.clone(),
@@ -47,8 +56,27 @@ impl CallScope {
             limits_results: false,
             rules: None,
             nested,
+            desk,
+            asked: BTreeMap::new(),
+            answers: BTreeMap::new(),
             taint,
             asked_by_user,
+        }
+    }
+
+    /// Takes the answers to the questions of a call; returns `false` if it asked none.
+    pub(super) fn take_replies(&mut self, call_id: &str, replies: &[Answer]) -> bool {
+        let Some(asked) = self.asked.remove(call_id) else { return false };
+        let replies = asked.into_iter().zip(replies.iter().cloned());
+        let given = self.answers.entry(call_id.to_owned()).or_default();
+        given.extend(replies.map(|(question, answer)| question.answered(answer)));
+        true
+    }
+
+    /// Provides all answers so far to the calls that are made again.
+    pub(super) fn give_answers(&self) {
+        for (call_id, given) in &self.answers {
+            self.desk.give(call_id, given.clone());
         }
     }
 

@@ -1,13 +1,13 @@
 //! Messages for a run at work, and pauses between two steps.
 
 use super::{ActiveRun, End};
-use crate::agent::event::EventKind;
 use crate::agent::handle::{PauseFlag, SteeredInput};
 use crate::agent::log::{LoggedMessage, RunLog};
 use crate::agent::paused::{Paused, PausedTranscript};
 use crate::agent::run_scope::RunScope;
 use crate::call::Content;
 use crate::context::Principal;
+use crate::event::EventKind;
 use crate::model::{History, ToolChoice};
 
 impl ActiveRun {
@@ -94,6 +94,8 @@ impl ActiveRun {
             open,
             done: Vec::new(),
             nested: std::collections::BTreeMap::new(),
+            questions: std::collections::BTreeMap::new(),
+            answers: std::collections::BTreeMap::new(),
             iterations: self.limits.iterations,
             usage: self.limits.budgets.usage(),
             spent: self.limits.budgets.spent(),

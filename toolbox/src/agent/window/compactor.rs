@@ -22,6 +22,9 @@ pub struct Summary {
     pub text: String,
     /// The tokens that it cost, which count for the run.
     pub usage: Usage,
+    /// The provider and the name of the model that wrote it, for its price. Default: those of the
+    /// agent's model.
+    pub model: Option<(String, String)>,
 }
 
 impl Summary {
@@ -33,9 +36,18 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Returns the summary with the model that wrote it, by the names of its service and its own.
+    #[must_use]
+    pub fn with_model(mut self, provider: impl Into<String>, model: impl Into<String>) -> Self {
+        self.model = Some((provider.into(), model.into()));
+        self
+    }
+}
+
 impl<T: Into<String>> From<T> for Summary {
     fn from(text: T) -> Self {
-        Self { text: text.into(), usage: Usage::default() }
+        Self { text: text.into(), usage: Usage::default(), model: None }
     }
 }
 
@@ -111,8 +123,8 @@ where
 /// A [`Compactor`] that asks a model.
 ///
 /// It sends one request with the removed messages as text, and no tools. The tokens count for the
-/// run, and the request for the [budgets](crate::agent::SharedBudget) that count them; it is none of
-/// the run's iterations. Where the model refuses, there is no summary.
+/// run, and the request for the [budgets](crate::agent::SharedBudget) that count them; it is none
+/// of the run's iterations. Where the model refuses, there is no summary.
 ///
 /// ```
 /// use toolbox::Agent;
@@ -169,7 +181,8 @@ impl Compactor for ModelCompactor {
                 Finish::Refusal => String::new(),
                 _ => response.reply.content().into_owned(),
             };
-            Ok(Summary { text, usage: response.usage })
+            let model = (self.model.provider().to_owned(), self.model.name().to_owned());
+            Ok(Summary::from(text).with_usage(response.usage).with_model(model.0, model.1))
         })
     }
 

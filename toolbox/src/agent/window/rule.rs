@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::compactor::Compactor;
 use crate::dialect::{EstimatedTokens, TokenCounter};
-use crate::dispatch::forget_quietly;
 use crate::model::History;
+use crate::panics::forget_quietly;
 
 /// The length of a run's next request, as a rule sees it.
 ///
@@ -36,8 +36,8 @@ pub struct ContextLength {
 /// A run applies its rules in the order in which they are given. [`edit`](Self::edit) is applied
 /// before each request; the others to a request that is longer than
 /// [`max_context_tokens`](crate::agent::AgentBuilder::max_context_tokens). Each then brings it to
-/// 70 % of them if it can, and the next is applied where more than 85 % are left. So the beginning of the
-/// transcript changes seldom, and the prompt cache of the service holds in between.
+/// 70 % of them if it can, and the next is applied where more than 85 % are left. So the beginning
+/// of the transcript changes seldom, and the prompt cache of the service holds in between.
 ///
 /// No rule but `edit` touches the system text, the first message of the user, the messages that the
 /// run was started with, a [pinned](History::pin) message, or the newest reply and what comes after
@@ -95,7 +95,8 @@ impl ContextRule {
     ///
     /// If there is no summary, because the compactor fails, panics or returns a text that is blank
     /// or longer than a quarter of the limit, the messages are [dropped](Self::drop_oldest) all the
-    /// same, and an event ([`CompactionFailed`](crate::agent::EventKind::CompactionFailed)) says why.
+    /// same, and an event ([`CompactionFailed`](crate::agent::EventKind::CompactionFailed)) says
+    /// why.
     #[must_use]
     pub fn summarize_oldest(compactor: impl Compactor) -> Self {
         Self(RuleKind::Oldest { compactor: Some(Arc::new(compactor)) })

@@ -62,7 +62,8 @@ impl ContentAnnotations {
     }
 }
 
-/// A side of a conversation: a reader that a content part is meant for, or the one who says a message.
+/// A side of a conversation: a reader that a content part is meant for, or the one who says a
+/// message.
 ///
 /// ```
 /// use toolbox::Content;

@@ -90,6 +90,20 @@ pub(super) fn check(text: &str) -> Result<(), InvalidBase64Error> {
     }
 }
 
+/// Reads what [`encode`] writes.
+pub(super) fn decode(text: &str) -> Result<Vec<u8>, InvalidBase64Error> {
+    check(text)?;
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    for chunk in text.as_bytes().chunks(4) {
+        let digits = chunk.iter().map_while(|digit| value(*digit));
+        let (count, group) = digits
+            .fold((0, 0_u32), |(count, group), digit| (count + 1, group << 6 | u32::from(digit)));
+        let group = (group << (6 * (4 - count))).to_be_bytes();
+        bytes.extend_from_slice(&group[1..count]);
+    }
+    Ok(bytes)
+}
+
 fn value(digit: u8) -> Option<u8> {
     match digit {
         b'A'..=b'Z' => Some(digit - b'A'),
@@ -103,7 +117,7 @@ fn value(digit: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALPHABET, check, encode, value};
+    use super::{ALPHABET, check, decode, encode, value};
 
     #[test]
     fn encoding_matches_rfc_4648() {
@@ -130,6 +144,7 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let text = encode(&vec![byte; length]);
                 assert_eq!(check(&text), Ok(()), "{text}");
+                assert_eq!(decode(&text), Ok(vec![byte; length]), "{text}");
             }
         }
     }

@@ -121,7 +121,8 @@ impl ToolResult {
         }
     }
 
-    /// Returns the bytes that the limit counts, without those of attributes, which are dropped first.
+    /// Returns the bytes that the limit counts, without those of attributes, which are dropped
+    /// first.
     pub(crate) fn counted_bytes(&self) -> usize {
         let attributes = |part: &Content| {
             let meta = match part {

@@ -1,6 +1,5 @@
 //! A file of settings that is changed in place: JSON with comments, or TOML.
 
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
@@ -26,19 +25,8 @@ impl SettingsDocument {
                     line.map_or(message.clone(), |line| format!("line {line}: {message}"))
                 });
         }
-        let strict = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let root = CstRootNode::parse(text, &strict).map_err(|error| error.to_string())?;
+        let root = CstRootNode::parse(text, &crate::mcp::config::strict())
+            .map_err(|error| error.to_string())?;
         if root.object_value().is_none() {
             return Err("it does not hold an object".to_owned());
         }

@@ -29,7 +29,8 @@ pub(super) struct HeldCall {
     order: u64,
     /// The time at which it is looked after.
     pub(super) due: Instant,
-    /// The time since which the server has lost something of it, and the last pass of the watch then.
+    /// The time since which the server has lost something of it, and the last pass of the watch
+    /// then.
     pub(super) lost: Option<(Instant, u64)>,
     /// `true` while something is under way for it.
     pub(super) is_busy: bool,
@@ -226,8 +227,8 @@ impl Held {
         }
     }
 
-    /// Notes what the server has stored of the calls so far; there is no call whose ticket is written
-    /// and that is not held yet.
+    /// Notes what the server has stored of the calls so far; there is no call whose ticket is
+    /// written and that is not held yet.
     pub(super) fn note_point(&mut self, position: u64, revision: u64) {
         let (order, since) = (self.next, Instant::now());
         self.point = Some(Cut { order, since, position, revision });

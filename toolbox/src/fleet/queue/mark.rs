@@ -1,9 +1,9 @@
 //! The mark of a call in a queue: the right to begin it, which is spent once.
 //!
-//! A box writes a ticket before it publishes a call, and the message of the call names the revision of
-//! the ticket. A worker begins the call by replacing just that revision. So a call is begun once for
-//! each ticket, however often its message is stored or delivered, and a message whose ticket was
-//! lost with the server's store begins nothing.
+//! A box writes a ticket before it publishes a call, and the message of the call names the revision
+//! of the ticket. A worker begins the call by replacing just that revision. So a call is begun once
+//! for each ticket, however often its message is stored or delivered, and a message whose ticket
+//! was lost with the server's store begins nothing.
 
 use serde::{Deserialize, Serialize};
 

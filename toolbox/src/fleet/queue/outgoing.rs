@@ -111,8 +111,8 @@ impl Means {
         for _ in 0..2 {
             match self.queue.mark(&key, &mark, expected).await {
                 Written::As(revision) => return Some((mark, revision)),
-                // Left by a relay that died before it took the call in the journal, or gave it back:
-                // a ticket of its own makes that one void.
+                // Left by a relay that died before it took the call in the journal, or gave it
+                // back: a ticket of its own makes that one void.
                 Written::Conflict => expected = self.queue.read_mark(&key).await.ok()??.1,
                 Written::Unclear(reason) => {
                     tracing::debug!(call = %call.id, reason, "a call is not handed over yet");
@@ -225,8 +225,8 @@ impl Means {
         Ok(head.message(""))
     }
 
-    /// Publishes a call again whose message is gone, with a new ticket if the old one was spent or is
-    /// gone too.
+    /// Publishes a call again whose message is gone, with a new ticket if the old one was spent or
+    /// is gone too.
     pub(super) async fn publish_again(
         &self,
         call: &HeldCall,

@@ -46,8 +46,9 @@ const RETRY: Duration = Duration::from_millis(500);
 /// leave these tools to the relay.
 ///
 /// A tool that is not declared idempotent runs at most once, also when the server loses its store:
-/// then the call ends as [unknown](crate::durable::CallState::OutcomeUnknown). An idempotent one is published again.
-/// One relay for each journal and fleet is enough; a second one does the same work again.
+/// then the call ends as [unknown](crate::durable::CallState::OutcomeUnknown). An idempotent one is
+/// published again. One relay for each journal and fleet is enough; a second one does the same work
+/// again.
 ///
 /// ```no_run
 /// use toolbox::durable::Journal;
@@ -92,8 +93,8 @@ impl Relay {
         self
     }
 
-    /// Hands calls over and takes their results until `stop` ends. Those that are handed over by then
-    /// go on, and are ended by the next relay of the journal.
+    /// Hands calls over and takes their results until `stop` ends. Those that are handed over by
+    /// then go on, and are ended by the next relay of the journal.
     ///
     /// A lost server, and a store that fails, are tried again.
     ///
@@ -335,8 +336,8 @@ impl RelayWork {
                 self.take_result(key, value, revision);
             }
             Event::Began(place) => {
-                // A store that is new counts from the beginning: what was seen of the one before says
-                // nothing about what may be removed.
+                // A store that is new counts from the beginning: what was seen of the one before
+                // says nothing about what may be removed.
                 if place == self.place {
                     (self.position, self.revision) = (0, 0);
                     self.held.forget_cut();

@@ -241,7 +241,8 @@ impl Queue {
         Ok(store.watch_with_history(keys).await?)
     }
 
-    /// Returns the consumer of the calls of one definition of a tool, and makes it if there is none.
+    /// Returns the consumer of the calls of one definition of a tool, and makes it if there is
+    /// none.
     pub(super) async fn consumer(
         &self,
         name: &str,

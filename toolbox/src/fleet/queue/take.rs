@@ -412,7 +412,8 @@ struct HeldLease<'a> {
 }
 
 impl<'a> HeldLease<'a> {
-    /// Returns `None` if the call is under way here: then this delivery renews its lease from now on.
+    /// Returns `None` if the call is under way here: then this delivery renews its lease from now
+    /// on.
     fn new(service: &'a QueueService, id: &str, sequence: u64, acker: &Arc<Acker>) -> Option<Self> {
         let mut running = service.running.lock();
         if let Some(lease) = running.get_mut(id) {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::questions::InputRequired;
 use super::server_request::ServerRequest;
+use super::skills::PassedFile;
 use super::text;
 use crate::call::{Content, FailureKind, IntoToolResult as _, ResourceContents, Role, ToolResult};
 use crate::prompt::{PromptMessage, RenderedPrompt};
@@ -73,6 +74,8 @@ pub(super) enum ServerAnswer {
     Result(ToolResult),
     /// It asks for something before there is a result.
     InputRequired(InputRequired),
+    /// It has begun a task in place of a result.
+    Task,
 }
 
 /// Reads the text of an answer. `tool` is named in the error if it cannot be read.
@@ -89,10 +92,14 @@ pub(super) fn read(request: ServerRequest<'_>, tool: &str, raw: &str) -> ServerA
             of_error: false,
         });
     }
+    if answer.result_type.as_deref() == Some("task") {
+        return ServerAnswer::Task;
+    }
     ServerAnswer::Result(match request {
         ServerRequest::Tool { .. } => result_of(tool, &answer),
         ServerRequest::Prompt { .. } => messages_of(&answer),
         ServerRequest::Resource { .. } => contents_of(&answer),
+        ServerRequest::SkillFile { file } => skill_file_of(&answer, file),
     })
 }
 
@@ -110,9 +117,34 @@ fn messages_of(answer: &RawResult<'_>) -> ToolResult {
     rendered.into_tool_result()
 }
 
-fn contents_of(answer: &RawResult<'_>) -> ToolResult {
+/// Reads the contents of a file of a skill, which stay as they are if they are those that were
+/// listed.
+fn skill_file_of(answer: &RawResult<'_>, file: &PassedFile) -> ToolResult {
+    let contents = match read_contents(answer) {
+        Ok(contents) => contents,
+        Err(failure) => return failure,
+    };
+    match file.verified(contents) {
+        Ok(contents) => resource::result_of(Some(vec![contents])),
+        Err(reason) => {
+            let text = format!("the contents of this file of a skill are refused: {reason}");
+            ToolResult::failure(FailureKind::InvalidOutput, text)
+        }
+    }
+}
+
+fn read_contents(answer: &RawResult<'_>) -> Result<Vec<ResourceContents>, ToolResult> {
     let read = |raw: &&RawValue| serde_json::from_str::<ResourceContents>(raw.get());
-    match answer.contents.iter().map(read).collect::<Result<Vec<_>, _>>() {
+    let contents = answer.contents.iter().map(read).collect::<Result<Vec<_>, _>>();
+    contents.map_err(|error| {
+        let reason = quote(&error.to_string(), 4 * QUOTED);
+        let text = format!("the contents cannot be read: {reason}");
+        ToolResult::failure(FailureKind::InvalidOutput, text)
+    })
+}
+
+fn contents_of(answer: &RawResult<'_>) -> ToolResult {
+    match read_contents(answer) {
         Ok(contents) => {
             let cleaned = |contents: ResourceContents| match cleaned(contents.into()) {
                 Content::Resource(contents) => Some(*contents),
@@ -120,11 +152,7 @@ fn contents_of(answer: &RawResult<'_>) -> ToolResult {
             };
             resource::result_of(Some(contents.into_iter().filter_map(cleaned).collect()))
         }
-        Err(error) => {
-            let reason = quote(&error.to_string(), 4 * QUOTED);
-            let text = format!("the contents cannot be read: {reason}");
-            ToolResult::failure(FailureKind::InvalidOutput, text)
-        }
+        Err(failure) => failure,
     }
 }
 

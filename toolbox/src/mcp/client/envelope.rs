@@ -71,9 +71,13 @@ impl MessageReader {
             | ClientRequest::GetPromptRequest(_)
             | ClientRequest::ListResourcesRequest(_)
             | ClientRequest::ListResourceTemplatesRequest(_)
+            | ClientRequest::ListSkillsRequest(_)
             | ClientRequest::ReadResourceRequest(_)
             | ClientRequest::SubscribeRequest(_)
             | ClientRequest::UnsubscribeRequest(_)
+            | ClientRequest::GetTaskRequest(_)
+            | ClientRequest::UpdateTaskRequest(_)
+            | ClientRequest::CancelTaskRequest(_)
             | ClientRequest::CompleteRequest(_) => AnswerKind::Raw,
             _ => AnswerKind::Typed,
         };
@@ -196,8 +200,8 @@ impl MessageReader {
     }
 }
 
-/// The method under which a question to the user passes rmcp, which would drop what it does not know
-/// of one of the protocol's own.
+/// The method under which a question to the user passes rmcp, which would drop what it does not
+/// know of one of the protocol's own.
 pub(super) const QUESTION: &str = "toolbox/question";
 
 /// Returns a question to the user as a request whose parameters rmcp does not read.

@@ -104,7 +104,9 @@ impl ToolList {
         let prompts = self.offers.prompts.iter().map(|own| (Cow::Owned(own.key()), &own.texts.raw));
         let resources = self.offers.resources.iter();
         let resources = resources.map(|own| (Cow::Owned(own.key()), &own.texts.raw));
-        tools.chain(prompts).chain(resources)
+        let skills = self.offers.skills.skills.iter();
+        let skills = skills.map(|own| (Cow::Owned(own.key()), &own.raw));
+        tools.chain(prompts).chain(resources).chain(skills)
     }
 
     /// Returns the URIs of resources that tools refer to by their `_meta`, such as their pages.

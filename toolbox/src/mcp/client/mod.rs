@@ -9,6 +9,7 @@ mod http;
 mod list;
 mod mount;
 mod mount_offers;
+mod mount_skills;
 mod mounted;
 mod notifications;
 #[cfg(feature = "mcp-oauth")]
@@ -21,6 +22,7 @@ mod requests;
 mod server;
 mod server_request;
 mod shared_state;
+mod skills;
 mod status;
 mod stdio;
 mod subscriptions;
@@ -405,7 +407,8 @@ impl ServersBuilder {
     /// Sets whether the user of a call is asked to sign in where a server requires that, or further
     /// scopes, in the middle of the call, which is then made again. Default `false`.
     ///
-    /// The question holds the page to open, whose browser has to run on this machine. It goes to the
+    /// The question holds the page to open, whose browser has to run on this machine. It goes to
+    /// the
     /// [asker](crate::ToolContext::ask) of the call; its answer counts for all calls of the
     /// [credentials](Self::credentials), so set this for a program of one user.
     #[cfg(feature = "mcp-oauth")]
@@ -447,7 +450,7 @@ impl ServersBuilder {
         };
         // Clients are told at once that there may be some.
         toolbox.prompts().announce();
-        toolbox.resources().announce();
+        toolbox.resources().announce_skills();
         let mut shared = SharedState::new(toolbox.clone(), names, common);
         if let Some(path) = &self.lock_file {
             shared.lock = Some(Mutex::new(Lock::read(path).map_err(MountServersError::Lock)?));

@@ -93,19 +93,24 @@ pub(super) fn approved(
             }
             PinStatus::Unreadable => {
                 let detail = "its entry in the lock file cannot be read; look at it, then approve of the server's tools";
-                mounted.withhold(&key, WithheldReason::Unreadable, detail.to_owned());
+                mounted.withhold_unapproved(
+                    &key,
+                    WithheldReason::Unreadable,
+                    detail.to_owned(),
+                    raw,
+                );
             }
             PinStatus::New => {
                 let detail =
                     "it was never approved; look at it, then approve of the server's tools";
-                mounted.withhold(&key, WithheldReason::New, detail.to_owned());
+                mounted.withhold_unapproved(&key, WithheldReason::New, detail.to_owned(), raw);
             }
             PinStatus::Changed(parts) => {
                 let detail = format!(
                     "its {} changed since it was approved; look at it, then approve of the server's tools",
                     parts.join(", ")
                 );
-                mounted.withhold(&key, WithheldReason::Changed, detail);
+                mounted.withhold_unapproved(&key, WithheldReason::Changed, detail, raw);
             }
         }
     }

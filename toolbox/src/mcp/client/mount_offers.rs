@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::flags;
 use super::list::ToolList;
 use super::mount;
+use super::mount_skills::mount_skills;
 use super::mounted::MountedOffers;
 use super::offers::{ServerPrompt, ServerResource};
 use super::server::Server;
@@ -24,11 +25,13 @@ impl Server {
     /// Makes tools, prompts and resources of a list; the box is not changed yet.
     pub(super) fn mounted_of(self: &Arc<Self>, listed: &ToolList) -> MountedOffers {
         let (mut mounted, approved) = mount::mount(self, listed);
-        for (name, detail) in &listed.offers.dropped {
+        let dropped = listed.offers.dropped.iter().chain(&listed.offers.skills.dropped);
+        for (name, detail) in dropped {
             mounted.withhold(name, WithheldReason::Invalid, detail.clone());
         }
         mount_prompts(self, listed, &approved, &mut mounted);
         mount_resources(self, listed, &approved, &mut mounted);
+        mount_skills(self, listed, &approved, &mut mounted);
         mounted
     }
 }

@@ -1,5 +1,7 @@
 //! The part of a server's list that is in the box.
 
+use serde_json::Value;
+
 use super::list::display_name;
 use super::status::{WithheldReason, WithheldTool};
 use crate::prompt::Prompt;
@@ -18,6 +20,21 @@ pub(super) struct MountedOffers {
 
 impl MountedOffers {
     pub(super) fn withhold(&mut self, name: &str, reason: WithheldReason, detail: String) {
-        self.withheld.push(WithheldTool { name: display_name(name), reason, detail });
+        let name = display_name(name);
+        self.withheld.push(WithheldTool { name, reason, detail, definition: None });
+    }
+
+    /// Withholds a tool that the lock does not admit, with its current definition.
+    pub(super) fn withhold_unapproved(
+        &mut self,
+        name: &str,
+        reason: WithheldReason,
+        detail: String,
+        definition: &Value,
+    ) {
+        self.withhold(name, reason, detail);
+        if let Some(withheld) = self.withheld.last_mut() {
+            withheld.definition = Some(definition.clone());
+        }
     }
 }

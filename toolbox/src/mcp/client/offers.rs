@@ -1,5 +1,5 @@
-//! The prompts and resources that a server lists, read one by one, so that an invalid one affects no
-//! other.
+//! The prompts and resources that a server lists, read one by one, so that an invalid one affects
+//! no other.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::answer::handed_on;
 use super::list::display_name;
+use super::skills::SkillList;
 use super::text;
 use crate::call::ContentAnnotations;
 use crate::definition::Icon;
@@ -67,6 +68,8 @@ pub(super) struct OfferList {
     pub(super) resources: Vec<ServerResource>,
     /// Those that cannot be used, each with the reason.
     pub(super) dropped: Vec<(String, String)>,
+    /// The skills, which are resources too.
+    pub(super) skills: SkillList,
     seen: HashSet<String>,
     bytes: usize,
 }

@@ -147,8 +147,10 @@ pub(super) async fn elicit(server: &str, params: Value, context: &ToolContext) -
     let message = question.message.clone();
     let mut question = question;
     for _ in 0..ATTEMPTS {
-        let Some(asker) = context.asker() else { return json!({ "action": "cancel" }) };
-        let answer = asker.ask(question.clone()).await;
+        if !context.can_ask() {
+            break;
+        }
+        let answer = context.answer_to(question.clone()).await;
         let result = with_defaults(result_of(&question, &answer), &question.form);
         let (QuestionForm::Fields(schema), Answer::Accepted(_)) = (&question.form, &answer) else {
             return result;

@@ -4,12 +4,11 @@ use rmcp::model::RequestMetaObject;
 use serde_json::Value;
 
 use crate::context::ToolContext;
-use crate::mcp::trace::TraceContext;
 
 /// Returns the `_meta` that is sent with a call.
 pub(super) fn meta_of(context: &ToolContext) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
-    if let Some(trace) = context.get::<TraceContext>() {
+    if let Some(trace) = context.current_trace() {
         meta.set_traceparent(trace.traceparent.as_str());
         if let Some(state) = &trace.tracestate {
             meta.set_tracestate(state.as_str());

@@ -4,25 +4,31 @@ use std::collections::{BTreeMap, HashSet};
 
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, ListPromptsRequest,
-    ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams,
+    ListResourceTemplatesRequest, ListResourcesRequest, ListSkillsRequest, PaginatedRequestParams,
 };
 use rmcp::service::PeerRequestOptions;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::connection::{Connection, ConnectionError};
 use super::list::{MAX_PAGES, ToolList};
 use super::offers::{MAX_OFFERS, OfferList};
 use super::questions::{self, InputAnswers};
 use super::request_meta::meta_of;
-use super::server_request::ServerRequest;
+use super::server_request::{ServerRequest, TaskRequest};
 use crate::context::ToolContext;
 
 /// The key in `_meta` of a request for the capabilities of the client.
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// One page of a list of prompts, resources or templates, with each as raw JSON.
+/// The extension of the protocol by which a call may be answered with a task.
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// The extension of the protocol by which a server lists its skills.
+const SKILLS: &str = "io.modelcontextprotocol/skills";
+
+/// One page of a list of prompts, resources, templates or skills, with each as raw JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OfferPage<'a> {
@@ -32,6 +38,8 @@ struct OfferPage<'a> {
     resources: Vec<&'a RawValue>,
     #[serde(borrow, default)]
     resource_templates: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    skills: Vec<&'a RawValue>,
     #[serde(default)]
     next_cursor: Option<String>,
 }
@@ -42,6 +50,7 @@ enum OfferKind {
     Prompts,
     Resources,
     Templates,
+    Skills,
 }
 
 impl OfferKind {
@@ -50,6 +59,7 @@ impl OfferKind {
             Self::Prompts => "prompts",
             Self::Resources => "resources",
             Self::Templates => "resource templates",
+            Self::Skills => "skills",
         }
     }
 
@@ -65,6 +75,7 @@ impl OfferKind {
             Self::Templates => ClientRequest::ListResourceTemplatesRequest(
                 ListResourceTemplatesRequest::with_param(params),
             ),
+            Self::Skills => ClientRequest::ListSkillsRequest(ListSkillsRequest::with_param(params)),
         }
     }
 }
@@ -77,20 +88,42 @@ impl Connection {
         answers: InputAnswers,
         context: &ToolContext,
     ) -> Result<String, ConnectionError> {
+        let takes_tasks = matches!(request, ServerRequest::Tool { .. });
+        let options = self.call_options(context, takes_tasks);
+        let handle = self.send(request.with_answers(answers), options).await?;
+        let _listening = self.notifications.listen(handle.progress_token.clone(), context);
+        Ok(self.answer(handle).await?.raw)
+    }
+
+    /// Sends a request about a task of a call, and returns the text of its result.
+    pub(super) async fn ask_of_task(
+        &self,
+        request: TaskRequest<'_>,
+        context: &ToolContext,
+    ) -> Result<String, ConnectionError> {
+        let handle = self.send(request.into(), self.call_options(context, true)).await?;
+        Ok(self.answer(handle).await?.raw)
+    }
+
+    /// Returns the options of a request that is made for a call. A server of the newer protocol is
+    /// told with each what can be answered for this call.
+    fn call_options(&self, context: &ToolContext, takes_tasks: bool) -> PeerRequestOptions {
         let mut meta = meta_of(context);
         if self.is_stateless() {
             let can_ask = context.can_ask();
             let mut capabilities = if can_ask { questions::capabilities() } else { json!({}) };
-            if let Some(extensions) = self.extensions() {
+            let mut extensions = self.extensions().cloned().unwrap_or_default();
+            if takes_tasks {
+                extensions.insert(TASKS.to_owned(), Map::new());
+            }
+            if !extensions.is_empty() {
                 capabilities["extensions"] = json!(extensions);
             }
             meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
         }
         let mut options = PeerRequestOptions::no_options();
         options.meta = Some(meta);
-        let handle = self.send(request.with_answers(answers), options).await?;
-        let _listening = self.notifications.listen(handle.progress_token.clone(), context);
-        Ok(self.answer(handle).await?.raw)
+        options
     }
 
     /// Reads the prompts and resources that the server declares to have. A list that cannot be read
@@ -101,10 +134,14 @@ impl Connection {
         listed.completes = declared.completions.is_some();
         let has_prompts = declared.prompts.is_some();
         let has_resources = declared.resources.is_some();
+        let extensions = declared.extensions.as_ref();
+        let has_skills =
+            self.is_stateless() && extensions.is_some_and(|all| all.contains_key(SKILLS));
         let kinds = [
             (OfferKind::Prompts, has_prompts),
             (OfferKind::Resources, has_resources),
             (OfferKind::Templates, has_resources),
+            (OfferKind::Skills, has_resources && has_skills),
         ];
         let mut offers = OfferList::default();
         for (kind, _) in kinds.into_iter().filter(|(_, declared)| *declared) {
@@ -127,6 +164,7 @@ impl Connection {
                 OfferKind::Prompts => read.prompts,
                 OfferKind::Resources => read.resources,
                 OfferKind::Templates => read.resource_templates,
+                OfferKind::Skills => read.skills,
             };
             for item in items {
                 if count == MAX_OFFERS {
@@ -135,6 +173,7 @@ impl Connection {
                 count += 1;
                 match kind {
                     OfferKind::Prompts => offers.add_prompt(item.get()),
+                    OfferKind::Skills => offers.skills.add(item.get()),
                     OfferKind::Resources | OfferKind::Templates => offers.add_resource(item.get()),
                 }
             }

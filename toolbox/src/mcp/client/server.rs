@@ -3,6 +3,7 @@
 mod call;
 mod links;
 mod retire;
+mod task;
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -443,6 +444,13 @@ impl Server {
             }
             Ok(Err(error)) => self.note_stale(&error.to_string()),
             Err(_) => self.note_stale("no answer in time"),
+        }
+    }
+
+    /// Has the list read again, as after a notification of a change.
+    pub(super) fn list_again(&self) {
+        if let Some(connection) = self.connection() {
+            connection.notifications.list_changed();
         }
     }
 

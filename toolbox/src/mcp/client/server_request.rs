@@ -1,12 +1,16 @@
 //! The requests that a server may answer with questions to the user.
 
+use std::collections::BTreeMap;
+
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest,
-    GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams,
+    CallToolRequest, CallToolRequestParams, CancelTaskParams, CancelTaskRequest, ClientRequest,
+    GetPromptRequest, GetPromptRequestParams, GetTaskParams, GetTaskRequest, ReadResourceRequest,
+    ReadResourceRequestParams, UpdateTaskParams, UpdateTaskRequest,
 };
 use serde_json::{Map, Value};
 
 use super::questions::InputAnswers;
+use super::skills::PassedFile;
 
 /// A request that a server may answer with questions to the user.
 #[derive(Clone, Copy)]
@@ -17,6 +21,8 @@ pub(super) enum ServerRequest<'a> {
     Prompt { name: &'a str, arguments: &'a str },
     /// The contents of a resource.
     Resource { uri: &'a str },
+    /// A file of a skill, which is verified.
+    SkillFile { file: &'a PassedFile },
 }
 
 impl ServerRequest<'_> {
@@ -41,11 +47,44 @@ impl ServerRequest<'_> {
                 params.request_state = state;
                 ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
             }
-            Self::Resource { uri } => {
-                let mut params = ReadResourceRequestParams::new(uri);
-                params.input_responses = responses;
-                params.request_state = state;
-                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+            Self::Resource { uri } => read_request(uri, responses, state),
+            Self::SkillFile { file } => read_request(&file.own_uri, responses, state),
+        }
+    }
+}
+
+fn read_request(
+    uri: &str,
+    responses: Option<BTreeMap<String, Value>>,
+    state: Option<String>,
+) -> ClientRequest {
+    let mut params = ReadResourceRequestParams::new(uri);
+    params.input_responses = responses;
+    params.request_state = state;
+    ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+}
+
+/// A request about a task.
+pub(super) enum TaskRequest<'a> {
+    /// The state.
+    Get { id: &'a str },
+    /// Answers to its questions.
+    Update { id: &'a str, responses: BTreeMap<String, Value> },
+    /// The wish that it ends.
+    Cancel { id: &'a str },
+}
+
+impl From<TaskRequest<'_>> for ClientRequest {
+    fn from(request: TaskRequest<'_>) -> Self {
+        match request {
+            TaskRequest::Get { id } => {
+                Self::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id)))
+            }
+            TaskRequest::Update { id, responses } => Self::UpdateTaskRequest(
+                UpdateTaskRequest::new(UpdateTaskParams::new(id, responses)),
+            ),
+            TaskRequest::Cancel { id } => {
+                Self::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(id)))
             }
         }
     }

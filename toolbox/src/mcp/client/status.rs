@@ -67,6 +67,8 @@ pub struct WithheldTool {
     pub reason: WithheldReason,
     /// The reason as text.
     pub detail: String,
+    /// The definition as the server lists it now, where people have to look at it to approve it.
+    pub definition: Option<serde_json::Value>,
 }
 
 /// The reason why a tool is not in the box.

@@ -16,6 +16,8 @@ use std::time::Duration;
 #[cfg(feature = "mcp-oauth")]
 pub(crate) use oauth::{ClientCredentials, ClientProof, OAuthClient};
 pub use problem::ConfigProblem;
+#[cfg(feature = "cli")]
+pub(crate) use read::strict;
 use read::{ConfigReader, ObjectValues, RawServer};
 pub use server::ServerConfig;
 pub(crate) use server::{ServerEndpoint, public_url};

@@ -94,9 +94,9 @@ impl ServerConfig {
     /// [`client_credentials`](Self::client_credentials) does, with a private key in place of a
     /// secret (`private_key_jwt`). Has no effect on a command.
     ///
-    /// The key is PEM: RSA, which signs with RS256, or an elliptic curve as PKCS#8, which signs with
-    /// ES256 (P-256) or ES384 (P-384). It never leaves the program: each request for a token carries
-    /// an assertion that is valid for 5 minutes, at one authorization server.
+    /// The key is PEM: RSA, which signs with RS256, or an elliptic curve as PKCS#8, which signs
+    /// with ES256 (P-256) or ES384 (P-384). It never leaves the program: each request for a token
+    /// carries an assertion that is valid for 5 minutes, at one authorization server.
     #[must_use]
     pub fn client_credentials_key(self, id: impl Into<String>, pem: impl Into<String>) -> Self {
         self.with_proof(id.into(), ClientProof::PrivateKey(pem.into()))
@@ -117,7 +117,8 @@ impl ServerConfig {
     }
 }
 
-/// Adds the keys under `oauth` to a server. Paths of files are resolved with `files`; without it, none is read.
+/// Adds the keys under `oauth` to a server. Paths of files are resolved with `files`; without it,
+/// none is read.
 pub(super) fn of_keys(
     mut server: ServerConfig,
     mut given: ObjectValues,

@@ -16,6 +16,22 @@ use crate::context::InvalidRuleError;
 use crate::mcp::names::{InvalidServerNameError, check_server_name, fitting_server_name};
 use crate::text::nearest_n;
 
+/// Returns the options of JSON with comments and trailing commas, and no other leniency.
+pub(crate) fn strict() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
 /// The longest time that a setting may have.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -128,19 +144,7 @@ impl<'a> ConfigReader<'a> {
 
     /// Reads the whole file; `None` if it is not an object.
     pub(super) fn file(&mut self) -> Option<ObjectValues> {
-        let strict = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        match parse_to_ast(self.text, &CollectOptions::default(), &strict) {
+        match parse_to_ast(self.text, &CollectOptions::default(), &strict()) {
             Ok(parsed) => match parsed.value {
                 Some(Value::Object(object)) => Some(self.object(&object, FILE)),
                 Some(other) => {

@@ -19,6 +19,7 @@ use super::shared::ServiceShared;
 use super::tasks::{PendingTask, TaskEnd, TaskSlot};
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::context::ToolContext;
+use crate::context::keeper::KEPT_RESULT_URI;
 use crate::dispatch::Pass;
 
 #[derive(Deserialize)]
@@ -144,6 +145,12 @@ impl CallForm {
         let tool = toolbox.get(&self.name);
         let output_schema =
             tool.as_ref().and_then(|tool| tool.definition().output_schema.as_deref());
-        write(written(result, ResultFormat { version: self.version, output_schema, limit }))
+        let links_results = result.handle().is_some()
+            && self.version.has_structure()
+            && toolbox.own_resources().is_some_and(|own| {
+                own.get(KEPT_RESULT_URI).is_some() && !own.forbids(KEPT_RESULT_URI)
+            });
+        let version = self.version;
+        write(written(result, ResultFormat { version, output_schema, limit, links_results }))
     }
 }

@@ -12,8 +12,9 @@ use super::protocol::{
     ErrorCode, ProtocolError, ProtocolVersion, RequestMeta, are_capabilities, client_info,
 };
 use crate::call::{SharedError, ToolError};
+use crate::context::TraceContext;
+use crate::context::trace::is_traceparent;
 use crate::context::{FromContext, ToolContext};
-use crate::mcp::trace::TraceContext;
 use crate::text::{QUOTED, quote};
 
 /// The MCP client that made a call: its claimed name and capabilities.
@@ -122,6 +123,11 @@ impl ClientClaims {
         self.supports(TASKS_CAPABILITY)
     }
 
+    /// Returns `true` if the client displays the pages of apps.
+    pub(super) fn has_apps(&self) -> bool {
+        self.supports("extensions.io.modelcontextprotocol/ui")
+    }
+
     /// Returns `true` if the client may answer some request.
     pub(super) fn answers_requests(&self) -> bool {
         ["elicitation", "sampling", "roots"].into_iter().any(|capability| self.supports(capability))
@@ -202,8 +208,8 @@ impl Caller {
         self.0.log(level, None, &data.into()).await;
     }
 
-    /// Asks the client for a message of its model, by the protocol's `sampling/createMessage`, whose
-    /// parameters and result are JSON in the form of the protocol.
+    /// Asks the client for a message of its model, by the protocol's `sampling/createMessage`,
+    /// whose parameters and result are JSON in the form of the protocol.
     ///
     /// The protocol marks this as deprecated: a server asks a model of its own.
     ///
@@ -336,30 +342,4 @@ pub(super) fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
         tracestate: text("tracestate", 512),
         baggage: text("baggage", 8192),
     })
-}
-
-#[diagnostic::do_not_recommend]
-impl FromContext for TraceContext {
-    fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
-        context.get::<Self>().cloned().ok_or_else(|| "the call belongs to no trace".into())
-    }
-}
-
-/// Returns whether a text is a valid `version-traceid-parentid-flags`: lower-case hexadecimal, and
-/// neither id all zeros.
-fn is_traceparent(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [version, trace, parent, flags, more @ ..] = &parts[..] else { return false };
-    let hex = |part: &str, len: usize| {
-        part.len() == len && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    let is_set = |part: &str| part.bytes().any(|byte| byte != b'0');
-    hex(version, 2)
-        && *version != "ff"
-        && (more.is_empty() || *version != "00")
-        && hex(trace, 32)
-        && is_set(trace)
-        && hex(parent, 16)
-        && is_set(parent)
-        && hex(flags, 2)
 }

@@ -322,19 +322,17 @@ async fn tell_updates(
     client: &Client<'_>,
     wanted: &Wanted,
 ) -> Result<(), ClientGone> {
+    let resources = client.shared.toolbox.resources();
     loop {
-        match updates.recv().await {
-            Ok(uri) if wanted.updates.cover(&uri) => {
-                client.notify("notifications/resources/updated", json!({ "uri": &*uri })).await?;
-            }
-            Ok(_) => {}
+        let changed = match updates.recv().await {
+            Ok(uri) if wanted.updates.cover(&uri) => vec![uri.as_ref().to_owned()],
+            Ok(_) => continue,
             // Some changes are unknown: each of the resources may have changed.
-            Err(RecvError::Lagged(_)) => {
-                for uri in wanted.updates.all() {
-                    client.notify("notifications/resources/updated", json!({ "uri": uri })).await?;
-                }
-            }
+            Err(RecvError::Lagged(_)) => wanted.updates.all(),
             Err(RecvError::Closed) => return std::future::pending().await,
+        };
+        for uri in changed.into_iter().filter(|uri| !resources.forbids(uri)) {
+            client.notify("notifications/resources/updated", json!({ "uri": uri })).await?;
         }
     }
 }

@@ -4,21 +4,37 @@ use std::sync::Arc;
 #[cfg(feature = "mcp-server-http")]
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 #[cfg(feature = "mcp-server-http")]
 use super::http::ParamHeader;
 use super::pages::{PageRequest, Pages, in_version};
 use super::protocol::{ProtocolError, ProtocolVersion};
 use crate::collection::{Snapshot, ToolBox};
+use crate::context::keeper::ResultLimits;
 use crate::definition::ToolDefinition;
 use crate::dialect::{Dialect, lower};
 use crate::sync::Mutex;
 use crate::tool::Tool;
 
+/// The key in the `_meta` of a tool for the number of characters that its results have at most.
+/// Claude Code passes results of that size on, in place of those of its own limit.
+const RESULT_SIZE: &str = "anthropic/maxResultSizeChars";
+
+/// The estimated characters of a token.
+const CHARACTERS: usize = 4;
+
+/// Returns the characters that a result of a tool has at most before it is kept elsewhere.
+fn result_characters(limits: ResultLimits, tool: &Tool) -> usize {
+    let tokens = tool.inner().running.result_tokens.unwrap_or(limits.tokens);
+    tokens.saturating_mul(CHARACTERS).min(limits.bytes)
+}
+
 /// The tools of one generation of a box, in the form of the protocol.
 pub(super) struct Listing {
     generation: u64,
+    /// The limits beyond which results are kept elsewhere.
+    limits: Option<ResultLimits>,
     tools: Vec<Tool>,
     pages: Pages,
     /// The arguments of each tool that HTTP requests repeat in headers.
@@ -26,18 +42,28 @@ pub(super) struct Listing {
     param_headers: Vec<OnceLock<Vec<ParamHeader>>>,
 }
 
-/// The cached listing of a box, rebuilt for each generation.
+/// The tools that are in a listing beside the usual ones.
+#[derive(Clone, Copy)]
+pub(super) struct ListedTools {
+    /// Those that models find by a search.
+    pub(super) deferred: bool,
+    /// Those for the pages of apps.
+    pub(super) for_apps: bool,
+}
+
+/// The cached listings of a box, without and with tools for apps; rebuilt for each generation.
 #[derive(Default)]
-pub(super) struct Listings(Mutex<Option<Arc<Listing>>>);
+pub(super) struct Listings([Mutex<Option<Arc<Listing>>>; 2]);
 
 impl Listings {
-    pub(super) fn of(&self, toolbox: &ToolBox, with_deferred: bool) -> Arc<Listing> {
+    pub(super) fn of(&self, toolbox: &ToolBox, listed: ListedTools) -> Arc<Listing> {
         let snapshot = toolbox.snapshot();
-        let mut known = self.0.lock();
+        let mut known = self.0[usize::from(listed.for_apps)].lock();
         match &*known {
             Some(listing) if listing.generation == snapshot.generation() => Arc::clone(listing),
             _ => {
-                let listing = Arc::new(Listing::new(&snapshot, with_deferred));
+                let limits = toolbox.kept_result_limits();
+                let listing = Arc::new(Listing::new(&snapshot, listed, limits));
                 *known = Some(Arc::clone(&listing));
                 listing
             }
@@ -46,14 +72,21 @@ impl Listings {
 }
 
 impl Listing {
-    fn new(snapshot: &Snapshot, with_deferred: bool) -> Self {
+    fn new(snapshot: &Snapshot, listed: ListedTools, limits: Option<ResultLimits>) -> Self {
         let listed = |tool: &&Tool| {
-            snapshot.permits(tool.name()) && (with_deferred || !tool.definition().deferred)
+            let definition = tool.definition();
+            let is_wanted = if definition.is_for_apps() {
+                listed.for_apps
+            } else {
+                listed.deferred || !definition.deferred
+            };
+            is_wanted && snapshot.permits(tool.name())
         };
         let tools: Vec<Tool> = snapshot.tools().filter(listed).cloned().collect();
         let pages = Pages::new(tools.iter().map(|tool| tool.name().to_owned()).collect());
         Self {
             generation: snapshot.generation(),
+            limits,
             #[cfg(feature = "mcp-server-http")]
             param_headers: tools.iter().map(|_| OnceLock::new()).collect(),
             tools,
@@ -91,13 +124,20 @@ impl Listing {
     }
 
     fn written(&self, version: ProtocolVersion) -> Vec<String> {
-        let definitions = self.tools.iter().map(Tool::definition);
-        definitions.map(|definition| described(definition, version)).collect()
+        let described = |tool: &Tool| {
+            let characters = self.limits.map(|limits| result_characters(limits, tool));
+            described(tool.definition(), version, characters)
+        };
+        self.tools.iter().map(described).collect()
     }
 }
 
 /// Returns a definition as JSON, with only the fields that a version knows.
-fn described(definition: &ToolDefinition, version: ProtocolVersion) -> String {
+fn described(
+    definition: &ToolDefinition,
+    version: ProtocolVersion,
+    characters: Option<usize>,
+) -> String {
     let mut tool = lower(definition, Dialect::Mcp).tool;
     if let Some(fields) = tool.as_object_mut() {
         // Before 2026-07-28, structured results are objects only.
@@ -106,6 +146,12 @@ fn described(definition: &ToolDefinition, version: ProtocolVersion) -> String {
             || version.has_structure() && fields.get("outputSchema").is_some_and(is_object);
         if !takes_output {
             fields.shift_remove("outputSchema");
+        }
+        if let Some(characters) = characters {
+            let meta = fields.entry("_meta").or_insert_with(|| Map::new().into());
+            if let Some(meta) = meta.as_object_mut() {
+                meta.entry(RESULT_SIZE).or_insert_with(|| characters.into());
+            }
         }
     }
     in_version(tool, version)

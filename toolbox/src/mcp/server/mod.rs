@@ -35,6 +35,7 @@ mod running;
 mod service;
 mod session;
 mod shared;
+mod skills;
 mod stdio;
 mod subscribed;
 mod tasks;
@@ -43,6 +44,8 @@ pub use caller::{Caller, CallerError, MissingCapability};
 pub use error::ServeError;
 #[cfg(feature = "mcp-server-http")]
 pub use http::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
+#[cfg(feature = "page")]
+pub(crate) use http::{AllowedOrigins, ConnectionLimits, accept, is_same};
 pub use info::ServerInfo;
 pub use log_level::LogLevel;
 pub use service::{Service, serve_stdio, serve_stdio_as};

@@ -8,7 +8,7 @@ use super::pages::{PageRequest, Pages, in_version};
 use super::protocol::{ProtocolError, ProtocolVersion};
 use crate::collection::{Prompts, Resources};
 use crate::prompt::Prompt;
-use crate::resource::Resource;
+use crate::resource::{Resource, SkillManifest};
 use crate::sync::Mutex;
 
 /// The prompts, the resources or the templates of one generation.
@@ -33,6 +33,11 @@ impl<T: Serialize> OfferListing<T> {
         self.pages.page(request, member, || self.written(request.version))
     }
 
+    /// Returns the item with a key.
+    pub(super) fn of_key(&self, key: &str) -> Option<&T> {
+        self.all.get(self.pages.position(key)?)
+    }
+
     /// Returns whether clients see the same in another listing.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let newest = ProtocolVersion::V2026_07_28;
@@ -46,6 +51,33 @@ impl<T: Serialize> OfferListing<T> {
     }
 }
 
+/// A skill as clients see it.
+pub(super) struct ServedSkill {
+    resource: Resource,
+}
+
+impl ServedSkill {
+    fn all(resources: &Resources) -> Vec<Self> {
+        resources.skills().into_iter().map(|resource| Self { resource }).collect()
+    }
+
+    pub(super) fn uri(&self) -> &str {
+        self.resource.uri()
+    }
+}
+
+impl Serialize for ServedSkill {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Entry<'a> {
+            uri: &'a str,
+            #[serde(flatten)]
+            manifest: Option<&'a SkillManifest>,
+        }
+        Entry { uri: self.uri(), manifest: self.resource.skill() }.serialize(serializer)
+    }
+}
+
 type Cached<T> = Mutex<Option<Arc<OfferListing<T>>>>;
 
 /// The cached lists of a box, each made again for a new generation.
@@ -54,6 +86,7 @@ pub(super) struct OfferListings {
     prompts: Cached<Prompt>,
     resources: Cached<Resource>,
     templates: Cached<Resource>,
+    skills: Cached<ServedSkill>,
 }
 
 impl OfferListings {
@@ -69,6 +102,11 @@ impl OfferListings {
     pub(super) fn templates(&self, resources: &Resources) -> Arc<OfferListing<Resource>> {
         let list = || resources.list().into_iter().filter(Resource::is_template).collect();
         current(&self.templates, resources.generation(), list, Resource::uri)
+    }
+
+    pub(super) fn skills(&self, resources: &Resources) -> Arc<OfferListing<ServedSkill>> {
+        let list = || ServedSkill::all(resources);
+        current(&self.skills, resources.generation(), list, ServedSkill::uri)
     }
 }
 

@@ -12,7 +12,7 @@ use super::pages::{ListParams, PageRequest};
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
-use super::{call, changes, completion, prompts, resources, tasks};
+use super::{call, changes, completion, prompts, resources, skills, tasks};
 
 /// Answers a request, whose `_meta` is read already.
 pub(super) fn respond(
@@ -63,6 +63,9 @@ fn reply(
         "subscriptions/listen" if scope.version.is_modern() => {
             changes::listen(&exchange, request, &scope)
         }
+        "skills/list" | "skills/get" if scope.version.is_modern() => {
+            skills::respond(exchange, request, scope)
+        }
         "tasks/get" | "tasks/update" | "tasks/cancel" if scope.version.is_modern() => {
             tasks::respond(&exchange, request, &scope)
         }
@@ -104,7 +107,7 @@ fn list_tools(
         size: shared.options.page_size,
         more: &shared.list_members(scope.version),
     };
-    Ok(Reply::Now(Answer::from(shared.listing().page(&page)?)))
+    Ok(Reply::Now(Answer::from(shared.listing_for(scope.client.has_apps()).page(&page)?)))
 }
 
 /// Sets the least level of log messages that a client with a handshake wants.
@@ -139,6 +142,9 @@ fn capabilities(shared: &ServiceShared) -> Value {
 fn discover_result(shared: &ServiceShared) -> Value {
     let mut capabilities = capabilities(shared);
     capabilities["extensions"] = json!({ tasks::EXTENSION: {} });
+    if skills::is_supported(shared) {
+        capabilities["extensions"][skills::EXTENSION] = json!({});
+    }
     let result = json!({
         "resultType": "complete",
         "supportedVersions": ProtocolVersion::ALL.map(ProtocolVersion::as_str),

@@ -1,6 +1,7 @@
 //! The methods of resources: lists, reading, and the subscriptions of clients with a handshake.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ use super::shared::ServiceShared;
 use crate::call::{FailureKind, ResourceContents, ToolError};
 use crate::collection::Resources;
 use crate::context::ToolContext;
-use crate::resource::Resource;
+use crate::resource::{Resource, SKILL_SCHEME};
 use crate::text::{QUOTED, quote};
 
 /// Returns the resources of a service that ever had one.
@@ -90,9 +91,14 @@ pub(super) fn read(
     let inputs = GivenInputs { responses: input_responses, state: request_state };
     let subject = GatedSubject { name: &uri, arguments: "", inputs };
     let (version, private) = (scope.version, exchange.shared.options.private_list);
+    let shared = Arc::clone(exchange.shared);
     let run = |context: ToolContext| {
         let uri = uri.clone().into_owned();
         async move {
+            // It may have come since the folder was read.
+            if uri.starts_with(SKILL_SCHEME) && resources.find(&uri).is_none() {
+                shared.refresh_skills(&resources).await;
+            }
             let read = resources.read_in(&context, &uri).await;
             let cache = version.is_modern().then(|| cache_hint(&resources, &uri, private));
             let end = move |id: &RequestId| match read {
@@ -115,8 +121,13 @@ fn cache_hint(resources: &Resources, uri: &str, private: bool) -> CacheHint {
     let is_public = !private && resource.is_some_and(|resource| resource.is_public());
     CacheHint {
         ttl_ms: fresh_for.as_millis().try_into().unwrap_or(u64::MAX),
-        cache_scope: if is_public { "public" } else { "private" },
+        cache_scope: cache_scope(is_public),
     }
+}
+
+/// Returns the word for results that users may share, or may not.
+pub(super) fn cache_scope(is_public: bool) -> &'static str {
+    if is_public { "public" } else { "private" }
 }
 
 /// Returns the error of reading. A forbidden resource is one that does not exist.
@@ -146,7 +157,7 @@ pub(super) fn subscribe(
     if let Lifecycle::Handshake(handshake) = lifecycle {
         if request.method == "resources/unsubscribe" {
             handshake.subscribed.remove(&uri);
-        } else if resources.find(&uri).is_none() {
+        } else if resources.find(&uri).is_none() || resources.forbids(&uri) {
             return Err(not_found(scope.version, &uri));
         } else if !handshake.subscribed.insert(&uri, &resources) {
             let text = "too many resources are subscribed to: unsubscribe from one first";

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::protocol::ProtocolVersion;
-use crate::call::{Content, ToolResult};
+use crate::call::{Content, ResourceLink, ToolResult};
+use crate::context::keeper::kept_result_uri;
 use crate::validate::{self, ValidationLimits};
 
 /// The key in `_meta` of a failed result for data that the output schema of its tool does not
@@ -22,6 +23,8 @@ pub(super) struct ResultFormat<'a> {
     pub(super) output_schema: Option<&'a Value>,
     /// The maximum size of a result, in bytes.
     pub(super) limit: usize,
+    /// `true` if the client can read kept results as resources.
+    pub(super) links_results: bool,
 }
 
 /// The result of `tools/call`.
@@ -84,6 +87,11 @@ pub(super) fn written<'a>(result: &'a ToolResult, format: ResultFormat<'_>) -> C
                 json!({"type": "text", "text": own, "annotations": {"audience": ["user"]}}),
             ));
         }
+    }
+    if let Some(handle) = result.handle().filter(|_| format.links_results) {
+        let uri = kept_result_uri(handle);
+        let link = ResourceLink::new(uri, handle).with_description("The whole result");
+        content.push(Block::Changed(json!(Content::ResourceLink(Box::new(link)))));
     }
     CallAnswer {
         result_type: result_type(format.version),

@@ -270,7 +270,8 @@ pub(super) struct CallIdentity {
 }
 
 impl WaitingCalls {
-    /// Returns the fingerprint of a method and its parameters, for a client that takes tasks or not.
+    /// Returns the fingerprint of a method and its parameters, for a client that takes tasks or
+    /// not.
     pub(super) fn fingerprint(
         &self,
         (method, name, arguments): (&str, &str, &str),

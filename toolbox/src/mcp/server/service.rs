@@ -75,7 +75,8 @@ pub async fn serve_stdio_as(
 ///   [`Gateway`](crate::search::Gateway) so shows the three tools of the gateway. See
 ///   [`Service::list_deferred`].
 /// - A failure (a denial, bad arguments, a timeout, a panic) as a result with `isError`. Only an
-///   unknown tool and a [`MissingCapability`](super::MissingCapability) are protocol errors, the former −32602.
+///   unknown tool and a [`MissingCapability`](super::MissingCapability) are protocol errors, the
+///   former −32602.
 /// - The text of a structured result as text as well. Clients before 2026-07-28 get structured
 ///   results that are objects only. A structured result, an image or a document that is larger than
 ///   the limit of the box (256 KiB by default,
@@ -90,11 +91,12 @@ pub async fn serve_stdio_as(
 ///
 /// # The tool's view
 ///
-/// The context of its call holds a [`Caller`](super::Caller), a [`TraceContext`](crate::mcp::TraceContext) if the
-/// client sent one, a [`Principal`](crate::context::Principal) if the client is authenticated, and
-/// the [`Conversation`](crate::context::Conversation) `mcp` with the id of the session, if any. It
-/// is cancelled when the client cancels the request or, from 2026-07-28 on, closes the connection;
-/// an older client may reconnect for the answer. Progress goes to a client that requested it.
+/// The context of its call holds a [`Caller`](super::Caller), a
+/// [`TraceContext`](crate::context::TraceContext) if the client sent one, a
+/// [`Principal`](crate::context::Principal) if the client is authenticated, and the
+/// [`Conversation`](crate::context::Conversation) `mcp` with the id of the session, if any. It is
+/// cancelled when the client cancels the request or, from 2026-07-28 on, closes the connection; an
+/// older client may reconnect for the answer. Progress goes to a client that requested it.
 /// `_meta["toolbox/depth"]` is the number of agents running above the call in other processes; it
 /// can only lower the remaining depth.
 ///
@@ -103,10 +105,10 @@ pub async fn serve_stdio_as(
 /// A client of protocol 2026-07-28 or later that declares the extension
 /// `io.modelcontextprotocol/tasks` in a call of a [background](crate::Tool::background) or durable
 /// tool is answered at once by a task, and asks for its end by `tasks/get`. What the tool
-/// [asks](crate::ToolContext::ask) meanwhile is in the answer, and `tasks/update` answers it. A task
-/// belongs to the [`Principal`](crate::context::Principal) of its call. A principal has at most 256
-/// tasks, and a service 4 096; beyond that, calls are answered by their results, as to all other
-/// clients.
+/// [asks](crate::ToolContext::ask) meanwhile is in the answer, and `tasks/update` answers it. A
+/// task belongs to the [`Principal`](crate::context::Principal) of its call. A principal has at
+/// most 256 tasks, and a service 4 096; beyond that, calls are answered by their results, as to all
+/// other clients.
 #[derive(Clone)]
 pub struct Service {
     pub(super) shared: Arc<ServiceShared>,
@@ -130,6 +132,8 @@ impl Service {
             answer_timeout: Duration::from_secs(600),
             task_ttl: Duration::from_secs(3600),
             private_list: false,
+            #[cfg(feature = "mcp-skills")]
+            skills: Vec::new(),
             #[cfg(feature = "mcp-server-http")]
             http: super::http::HttpOptions::default(),
         };
@@ -254,11 +258,27 @@ impl Service {
         self.with(|options| options.answer_timeout = time)
     }
 
-    /// Sets the time for which a [task](Self#tasks) is kept, from its creation on; a call that still
-    /// runs then is cancelled. Default 1 hour, at least 1 second.
+    /// Sets the time for which a [task](Self#tasks) is kept, from its creation on; a call that
+    /// still runs then is cancelled. Default 1 hour, at least 1 second.
     #[must_use]
     pub fn task_ttl(self, time: Duration) -> Self {
         self.with(|options| options.task_ttl = time.max(Duration::from_secs(1)))
+    }
+
+    /// Serves the skills of a folder as well, to clients of protocol 2026-07-28 or later: by
+    /// `skills/list` and `skills/get`, and each file by `resources/read`. May be called several
+    /// times.
+    ///
+    /// The files become resources of the box that no list of resources has, so reading them has the
+    /// limits of all others. The folder is read here, and again for each request that lists or gets
+    /// skills.
+    #[cfg(feature = "mcp-skills")]
+    #[must_use]
+    pub fn skills(self, folder: crate::mcp::SkillFolder) -> Self {
+        let resources = self.shared.toolbox.resources();
+        resources.announce_skills();
+        folder.refresh_now(&resources);
+        self.with(|options| options.skills.push(folder))
     }
 
     /// Serves over standard input and output, until the input ends.

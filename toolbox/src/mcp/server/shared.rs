@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::info::ServerInfo;
-use super::list::{Listing, Listings};
+use super::list::{ListedTools, Listing, Listings};
 use super::offers::OfferListings;
 use super::protocol::ProtocolVersion;
 use super::rounds::WaitingCalls;
 use super::running::ServiceActivity;
 use super::tasks::Tasks;
-use crate::collection::ToolBox;
+use crate::collection::{Resources, ToolBox};
 
 /// The key in `_meta` of results for the name and version of the server.
 pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -63,8 +63,26 @@ impl ServiceShared {
         format!(r#","resultType":"complete","ttlMs":{fresh},"cacheScope":"{who}""#)
     }
 
+    /// Reads the folders of skills again.
+    #[cfg_attr(not(feature = "mcp-skills"), allow(clippy::unused_async, reason = "no folder"))]
+    pub(super) async fn refresh_skills(&self, resources: &Resources) {
+        #[cfg(feature = "mcp-skills")]
+        for folder in &self.options.skills {
+            folder.refresh(resources).await;
+        }
+        #[cfg(not(feature = "mcp-skills"))]
+        let _ = resources;
+    }
+
+    /// Returns all tools that some client is told of.
     pub(super) fn listing(&self) -> Arc<Listing> {
-        self.listings.of(&self.toolbox, self.options.list_deferred)
+        self.listing_for(true)
+    }
+
+    /// Returns the tools that a client is told of, which may have pages of apps.
+    pub(super) fn listing_for(&self, for_apps: bool) -> Arc<Listing> {
+        let deferred = self.options.list_deferred;
+        self.listings.of(&self.toolbox, ListedTools { deferred, for_apps })
     }
 }
 
@@ -86,6 +104,9 @@ pub(super) struct ServiceOptions {
     pub(super) task_ttl: Duration,
     /// `true` if clients must not share the list of tools.
     pub(super) private_list: bool,
+    /// The folders of skills, whose files are among the resources of the box.
+    #[cfg(feature = "mcp-skills")]
+    pub(super) skills: Vec<crate::mcp::skills::SkillFolder>,
     #[cfg(feature = "mcp-server-http")]
     pub(super) http: super::http::HttpOptions,
 }

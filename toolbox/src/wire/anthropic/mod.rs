@@ -30,8 +30,8 @@ use crate::model::{ModelRequest, ModelResponse};
 /// | `temperature`, `top_p` | itself, for models that still take it | not sent |
 /// | `stop`, a text or several | `stop_sequences` | not sent |
 ///
-/// The option `eager_input_streaming` goes to each tool: with `true`, the pieces of arguments come as
-/// the model writes them, and may be no JSON when the reply is cut off.
+/// The option `eager_input_streaming` goes to each tool: with `true`, the pieces of arguments come
+/// as the model writes them, and may be no JSON when the reply is cut off.
 ///
 /// With a [search](ModelRequest::search), the tools that can be found stand in the list with
 /// `defer_loading`, and the result of a search is a list of references to them; a result that
@@ -40,9 +40,9 @@ use crate::model::{ModelRequest, ModelResponse};
 /// arguments are left out, because the service takes none then.
 ///
 /// With a tool that [programs may call](crate::definition::Callers), the service's own
-/// `code_execution` is offered too, no call is forced, and calls are not limited to one. The results
-/// for a program are sent alone, as text and with the container it waits in: a message of the user
-/// that stands behind them follows with the next message.
+/// `code_execution` is offered too, no call is forced, and calls are not limited to one. The
+/// results for a program are sent alone, as text and with the container it waits in: a message of
+/// the user that stands behind them follows with the next message.
 ///
 /// What a request has fields for (`model`, `messages`, `system`, `tools`, `tool_choice`, `stream`,
 /// and what other forms call these) is no option. A choice that forces a call becomes `auto` beside

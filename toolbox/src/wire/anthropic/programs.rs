@@ -1,4 +1,5 @@
-//! Programs that the service runs, and that call tools: their container, and which calls are theirs.
+//! Programs that the service runs, and that call tools: their container, and which calls are
+//! theirs.
 
 use std::collections::HashSet;
 

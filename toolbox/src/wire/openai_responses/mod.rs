@@ -43,9 +43,9 @@ use crate::model::{ModelRequest, ModelResponse};
 /// With a tool that [programs may call](crate::definition::Callers), the service's own
 /// `programmatic_tool_calling` is offered too. Programs and their outputs go back as they came, and
 /// each result under the caller of its call. A reply that is neither a call nor a message ends in
-/// [`Finish::Pause`](crate::model::Finish::Pause): the program goes on with the next request. A call
-/// of a tool that is [answered later](crate::Tool::answered_later) has no output as long as its
-/// result is pending.
+/// [`Finish::Pause`](crate::model::Finish::Pause): the program goes on with the next request. A
+/// call of a tool that is [answered later](crate::Tool::answered_later) has no output as long as
+/// its result is pending.
 ///
 /// # What this form cannot say
 ///

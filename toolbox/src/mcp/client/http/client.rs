@@ -269,7 +269,8 @@ impl StreamableHttpClient for HttpTransport {
             BodyKind::Events => {
                 let mut events = self.events(response, reader, None);
                 // rmcp learns from a list which arguments go into headers, but not from one whose
-                // stream it sees end before it looks at the messages. One that is no stream is safe.
+                // stream it sees end before it looks at the messages. One that is no stream is
+                // safe.
                 if matches!(request.request, ClientRequest::ListToolsRequest(_))
                     && !in_session
                     && let Some(list) = events.first_is_answer().await

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::mcp::digest::hex;
 use crate::mcp::file::{FileLock, SharedFile};
-use crate::mcp::names::hex;
 
 /// The maximum time to wait for another program that writes.
 const WRITE: Duration = Duration::from_secs(2);

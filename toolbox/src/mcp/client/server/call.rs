@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::task::ServerTask;
 use super::{CalledTool, Server};
 use crate::call::{FailureKind, ToolError, ToolResult};
 use crate::context::ToolContext;
@@ -29,11 +30,18 @@ const NO_RESOURCE: i32 = -32002;
 /// The maximum length of a value that completes an argument, in bytes.
 const MAX_VALUE: usize = 4096;
 
+/// The end of a conversation with a server about one request.
+enum Conversed {
+    Result(ToolResult),
+    /// The server goes on with the call, and is asked for its result later.
+    Task(ServerTask),
+}
+
 impl Server {
     /// Calls one tool.
     pub(in crate::mcp::client) async fn call(
         self: &Arc<Self>,
-        tool: &CalledTool,
+        tool: &Arc<CalledTool>,
         context: &ToolContext,
         text: &str,
     ) -> ToolResult {
@@ -44,7 +52,22 @@ impl Server {
             Err(reason) => return self.lost(tool_name, &reason),
         };
         let request = ServerRequest::Tool { name: &tool.name, arguments: text };
-        let answer = self.converse(&connection, request, context).await;
+        let answer = match self.converse(&connection, request, context).await {
+            Ok(Conversed::Task(task)) => return self.finish_task(tool, task, context).await,
+            Ok(Conversed::Result(result)) => Ok(result),
+            Err(error) => Err(error),
+        };
+        self.concluded(tool, context, answer).await
+    }
+
+    /// Returns the result of a call by the answer of the server.
+    pub(super) async fn concluded(
+        self: &Arc<Self>,
+        tool: &CalledTool,
+        context: &ToolContext,
+        answer: Result<ToolResult, ConnectionError>,
+    ) -> ToolResult {
+        let tool_name = context.tool_name();
         match answer.map_err(|error| self.explained(error)) {
             Ok(result) => {
                 if self.now().wants_sign_in {
@@ -53,7 +76,9 @@ impl Server {
                 }
                 self.remember_links(&result);
                 if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
-                    connection.notifications.note_misfit(tool_name, fault);
+                    if let Some(connection) = self.connection() {
+                        connection.notifications.note_misfit(tool_name, fault);
+                    }
                     self.withdraw_output_schema(&tool.name).await;
                 }
                 result
@@ -88,7 +113,9 @@ impl Server {
         };
         let answer = self.converse(&connection, request, context).await;
         match answer.map_err(|error| self.explained(error)) {
-            Ok(result) => result,
+            Ok(Conversed::Result(result)) => result,
+            // Of calls alone.
+            Ok(Conversed::Task(_)) => infrastructure("it answered with a task".to_owned()),
             Err(ConnectionError::Unread(reason)) => {
                 let reason = quote(&reason, 4 * QUOTED);
                 let text = format!("the answer of server `{}` cannot be read: {reason}", self.name);
@@ -97,9 +124,10 @@ impl Server {
             Err(ConnectionError::Refused { code, message, .. }) => {
                 let kind = match (request, code) {
                     (ServerRequest::Prompt { .. }, INVALID_PARAMS) => FailureKind::InvalidArguments,
-                    (ServerRequest::Resource { .. }, INVALID_PARAMS | NO_RESOURCE) => {
-                        FailureKind::NotFound
-                    }
+                    (
+                        ServerRequest::Resource { .. } | ServerRequest::SkillFile { .. },
+                        INVALID_PARAMS | NO_RESOURCE,
+                    ) => FailureKind::NotFound,
                     _ => FailureKind::Reported,
                 };
                 let text = format!("server `{}` (error {code}): {message}", self.name);
@@ -136,13 +164,17 @@ impl Server {
         connection: &Connection,
         request: ServerRequest<'_>,
         context: &ToolContext,
-    ) -> Result<ToolResult, ConnectionError> {
+    ) -> Result<Conversed, ConnectionError> {
         let tool_name = context.tool_name();
         let (mut rounds, mut answers) = (CallRounds::default(), InputAnswers::default());
         loop {
             let required = match connection.call(request, answers, context).await {
                 Ok(raw) => match answer::read(request, tool_name, &raw) {
-                    ServerAnswer::Result(result) => return Ok(result),
+                    ServerAnswer::Result(result) => return Ok(Conversed::Result(result)),
+                    ServerAnswer::Task => {
+                        let task = ServerTask::begun(&raw).map_err(ConnectionError::Unread)?;
+                        return Ok(Conversed::Task(task));
+                    }
                     ServerAnswer::InputRequired(required) => required,
                 },
                 Err(ConnectionError::Refused {
@@ -171,7 +203,7 @@ impl Server {
             };
             answers = match rounds.answer(&self.name, &required, context).await {
                 Some(answers) => answers,
-                None => return Ok(answer::unanswered(tool_name, &required)),
+                None => return Ok(Conversed::Result(answer::unanswered(tool_name, &required))),
             };
         }
     }

@@ -8,14 +8,12 @@ use std::net::Ipv6Addr;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use super::options::HttpOptions;
-
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const LOCAL_SCHEMES: [&str; 2] = ["http", "https"];
 
 /// The allowed hosts and origins of requests.
 #[derive(Debug)]
-pub(super) struct AllowedOrigins {
+pub(crate) struct AllowedOrigins {
     /// `None` allows any host.
     hosts: Option<Vec<Authority>>,
     origins: Vec<PageOrigin>,
@@ -48,7 +46,9 @@ enum PageOrigin {
 }
 
 impl AllowedOrigins {
-    pub(super) fn new(options: &HttpOptions) -> Self {
+    /// Allows hosts and origins; the default of origins, and of hosts unless `any_host`, is this
+    /// machine.
+    pub(crate) fn new(hosts: &[String], origins: &[String], any_host: bool) -> Self {
         let host = |text: &String| {
             let read = Authority::allowed(text);
             if read.is_none() {
@@ -57,8 +57,8 @@ impl AllowedOrigins {
             read
         };
         let local = |text: &str| Authority::parse(text);
-        let hosts = match &options.hosts[..] {
-            [] if options.asks_for_token() => None,
+        let hosts = match hosts {
+            [] if any_host => None,
             [] => Some(LOCAL_HOSTS.into_iter().filter_map(local).collect()),
             hosts => Some(hosts.iter().filter_map(host).collect()),
         };
@@ -77,7 +77,7 @@ impl AllowedOrigins {
                 port: None,
             })
         };
-        let origins = match &options.origins[..] {
+        let origins = match origins {
             [] => LOCAL_SCHEMES.into_iter().flat_map(local).collect(),
             origins => origins.iter().filter_map(origin).collect(),
         };
@@ -85,7 +85,7 @@ impl AllowedOrigins {
     }
 
     /// Refuses a request for another host, or from a page of another origin.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), RefusedRequest> {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), RefusedRequest> {
         let refused = |status: StatusCode, text: &'static str| {
             tracing::warn!(text, "a request was refused");
             Err(RefusedRequest(status, text))
@@ -128,7 +128,7 @@ impl AllowedOrigins {
 
 /// A refused request: the status and the message.
 #[derive(Debug)]
-pub(super) struct RefusedRequest(StatusCode, &'static str);
+pub(crate) struct RefusedRequest(StatusCode, &'static str);
 
 impl IntoResponse for RefusedRequest {
     fn into_response(self) -> Response {

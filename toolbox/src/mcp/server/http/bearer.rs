@@ -244,7 +244,7 @@ fn holder(options: &HttpOptions, token: &str) -> Option<Principal> {
 }
 
 /// Compares in a time that depends only on the length of `given`.
-fn is_same(own: &str, given: &str) -> bool {
+pub(crate) fn is_same(own: &str, given: &str) -> bool {
     let own = own.as_bytes();
     let differs = given.bytes().enumerate().fold(0, |differs, (at, byte)| {
         let other = own.get(at % own.len().max(1)).copied().unwrap_or_default();

@@ -49,7 +49,7 @@ impl Endpoint {
         Self {
             shared: Arc::clone(shared),
             running,
-            allowed: AllowedOrigins::new(&shared.options.http),
+            allowed: shared.options.http.allowed_origins(),
             sessions: HttpSessions::default(),
             shares: ConnectionShares::default(),
         }
@@ -58,14 +58,12 @@ impl Endpoint {
     /// Returns a router with this endpoint, and with the metadata of the service.
     pub(super) fn router(self: Arc<Self>) -> Router {
         let resource = self.shared.options.http.resource.as_ref().map(ResourceMetadata::router);
+        let beside = self.shared.options.http.routes.clone();
         let answer = async |State(endpoint): State<Arc<Self>>, request: Request| {
             endpoint.answer(request, None).await
         };
         let router = Router::new().route(PATH, any(answer)).with_state(self);
-        match resource {
-            Some(resource) => router.merge(resource),
-            None => router,
-        }
+        [resource, beside].into_iter().flatten().fold(router, Router::merge)
     }
 
     /// Answers a request, which came over a connection of this service or of another server.
@@ -191,7 +189,8 @@ impl Endpoint {
         principal: Option<Principal>,
     ) -> Result<Response, Refusal> {
         let failed = |error: ProtocolError| Refusal::error(&request.id, &error);
-        let meta = request.meta().map_err(failed)?;
+        let mut meta = request.meta().map_err(failed)?;
+        meta.take_trace(|name| headers.get(name)?.to_str().ok());
         let is_handshake = request.method == "initialize";
         if is_handshake || meta.protocol_version().is_none() {
             known(version)?;

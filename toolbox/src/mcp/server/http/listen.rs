@@ -20,6 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::endpoint::{Endpoint, PATH};
 use super::share::{Connections, HttpConnection};
+use crate::context::CancellationToken;
 use crate::future::BoxFuture;
 use crate::mcp::server::running::{CANCEL_TIMEOUT, ServiceActivity};
 use crate::mcp::server::shared::ServiceOptions;
@@ -30,6 +31,16 @@ const MAX_HEAD: usize = 64 << 10;
 /// The pause in accepting when the process is out of descriptors.
 const REST: Duration = Duration::from_millis(100);
 
+/// The limits on the connections of a listener.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionLimits {
+    pub(crate) connections: usize,
+    /// Those of one address, other than the loopback.
+    pub(crate) per_address: usize,
+    /// The time for the head of a request.
+    pub(crate) read_timeout: Duration,
+}
+
 pub(super) async fn serve(
     listener: TcpListener,
     endpoint: Arc<Endpoint>,
@@ -38,12 +49,44 @@ pub(super) async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let router = TowerToHyperService::new(Arc::clone(&endpoint).router());
+    let connections = options.http.max_connections;
+    let per_address = options.http.max_connections_per_address;
+    let limits = ConnectionLimits {
+        connections,
+        per_address: per_address.unwrap_or(connections.div_ceil(4)).max(1),
+        read_timeout: options.http.read_timeout,
+    };
+    let _end = running.end_on_drop();
+    let service = |connection| {
+        let (endpoint, router) = (Arc::clone(&endpoint), router.clone());
+        ConnectionService { endpoint, router, connection }
+    };
+    let mut connections = accept(listener, limits, running.closing(), service, shutdown).await;
+    running.wind_down(options.grace).await;
+    let all = async { while connections.join_next().await.is_some() {} };
+    // A client that does not read its responses is not waited for.
+    if timeout(CANCEL_TIMEOUT, all).await.is_err() {
+        connections.shutdown().await;
+    }
+    running.settle().await;
+}
+
+/// Accepts connections until `shutdown` ends, and returns those that are open then. Each finishes
+/// its request once `closing` is cancelled.
+pub(crate) async fn accept<S>(
+    listener: TcpListener,
+    limits: ConnectionLimits,
+    closing: &CancellationToken,
+    service: impl Fn(HttpConnection) -> S,
+    shutdown: impl Future<Output = ()>,
+) -> JoinSet<()>
+where
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Send + 'static,
+    S::Future: Send,
+{
     let open = Connections::default();
-    let own_limit = options.http.max_connections_per_address;
-    let own_limit = own_limit.unwrap_or(options.http.max_connections.div_ceil(4)).max(1);
     let mut number = 0_u64;
     let mut connections = JoinSet::new();
-    let _end = running.end_on_drop();
     let mut shutdown = pin!(shutdown);
     loop {
         let stream = tokio::select! {
@@ -55,16 +98,14 @@ pub(super) async fn serve(
             Ok((stream, address)) => {
                 number += 1;
                 let listed =
-                    open.admit(number, address.ip(), options.http.max_connections, own_limit);
+                    open.admit(number, address.ip(), limits.connections, limits.per_address);
                 // An excess connection is closed by dropping it.
                 let Some(listed) = listed else { continue };
-                let (endpoint, router) = (Arc::clone(&endpoint), router.clone());
-                let (running, read_timeout) = (running.clone(), options.http.read_timeout);
+                let own = listed.connection.clone();
+                let (service, closing) = (service(own.clone()), closing.clone());
                 connections.spawn(async move {
-                    let own = listed.connection.clone();
-                    let service = ConnectionService { endpoint, router, connection: own.clone() };
                     tokio::select! {
-                        () = connection(stream, service, running, read_timeout) => {}
+                        () = connection(stream, service, closing, limits.read_timeout) => {}
                         () = own.closed() => {}
                     }
                     drop(listed);
@@ -76,14 +117,7 @@ pub(super) async fn serve(
             }
         }
     }
-    drop(listener);
-    running.wind_down(options.grace).await;
-    let all = async { while connections.join_next().await.is_some() {} };
-    // A client that does not read its responses is not waited for.
-    if timeout(CANCEL_TIMEOUT, all).await.is_err() {
-        connections.shutdown().await;
-    }
-    running.settle().await;
+    connections
 }
 
 /// The service of one connection.
@@ -110,12 +144,14 @@ impl Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-async fn connection(
+async fn connection<S>(
     stream: TcpStream,
-    service: ConnectionService,
-    running: ServiceActivity,
+    service: S,
+    closing: CancellationToken,
     read_timeout: Duration,
-) {
+) where
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+{
     // Responses are small and waited for.
     let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
@@ -126,7 +162,7 @@ async fn connection(
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,
-        () = running.closing().cancelled() => {
+        () = closing.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

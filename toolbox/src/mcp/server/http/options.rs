@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+
+use super::authority::AllowedOrigins;
 use super::bearer::{ResourceMetadata, TokenVerifier};
 use crate::context::Principal;
 
@@ -21,6 +24,8 @@ pub(in crate::mcp::server) struct HttpOptions {
     pub(super) verifier: Option<Arc<dyn TokenVerifier>>,
     pub(super) resource: Option<ResourceMetadata>,
     pub(super) public_without_auth: bool,
+    /// The routes beside the endpoint.
+    pub(super) routes: Option<Router>,
 }
 
 impl Default for HttpOptions {
@@ -38,6 +43,7 @@ impl Default for HttpOptions {
             verifier: None,
             resource: None,
             public_without_auth: false,
+            routes: None,
         }
     }
 }
@@ -45,5 +51,9 @@ impl Default for HttpOptions {
 impl HttpOptions {
     pub(super) fn asks_for_token(&self) -> bool {
         !self.tokens.is_empty() || self.verifier.is_some()
+    }
+
+    pub(super) fn allowed_origins(&self) -> AllowedOrigins {
+        AllowedOrigins::new(&self.hosts, &self.origins, self.asks_for_token())
     }
 }

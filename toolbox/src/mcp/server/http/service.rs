@@ -170,6 +170,18 @@ impl Service {
         self.with(|options| options.http.public_without_auth = true)
     }
 
+    /// Answers other paths than `/mcp` with a router, on the same listener.
+    ///
+    /// The checks of this service (hosts, origins, tokens) are not made for these routes; the
+    /// router makes its own.
+    #[must_use]
+    pub fn routes(self, router: axum::Router) -> Self {
+        self.with(|options| {
+            let before = options.http.routes.take();
+            options.http.routes = Some(before.map_or(router.clone(), |own| own.merge(router)));
+        })
+    }
+
     /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in
     /// it.
     ///

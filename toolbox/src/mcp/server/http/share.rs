@@ -64,7 +64,7 @@ pub(super) struct Connections(Arc<Mutex<HashMap<u64, HttpConnection>>>);
 
 /// One open connection, with the time since when it has been idle.
 #[derive(Clone)]
-pub(super) struct HttpConnection(Arc<ConnectionInner>);
+pub(crate) struct HttpConnection(Arc<ConnectionInner>);
 
 struct ConnectionInner {
     address: IpAddr,

@@ -19,6 +19,22 @@ impl RequestMeta {
         self.0.get(key)
     }
 
+    /// Takes the trace context of the headers of a request that names none itself.
+    #[allow(dead_code, reason = "there are headers over HTTP alone")]
+    pub(in crate::mcp::server) fn take_trace<'h>(
+        &mut self,
+        header: impl Fn(&'static str) -> Option<&'h str>,
+    ) {
+        if self.0.contains_key("traceparent") {
+            return;
+        }
+        for name in ["traceparent", "tracestate", "baggage"] {
+            if let Some(value) = header(name) {
+                self.0.insert(name.to_owned(), value.into());
+            }
+        }
+    }
+
     /// Returns the version of the protocol that the request names, known or not.
     pub(in crate::mcp::server) fn protocol_version(&self) -> Option<&str> {
         self.get(PROTOCOL_VERSION)?.as_str()

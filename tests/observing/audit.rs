@@ -1,0 +1,375 @@
+//! The audit log, from outside: what is written, what a change of it shows, and what it does when its
+//! disk is full or its process is killed.
+
+#![cfg(unix)]
+#![allow(clippy::print_stdout, reason = "the test that starts it reads what it says")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use toolbox::audit::{self, AuditError, AuditLog, AuditReport, ChainBreak};
+use toolbox::context::{ApprovalRequest, Conversation, Decision, Principal};
+use toolbox::testing::ScriptedModel;
+use toolbox::{Agent, Tool, ToolBox, ToolCall, ToolContext};
+
+/// The most time that a test waits for a child process.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn login() -> Tool {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {"user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}},
+    });
+    Tool::raw("login", "Signs in.", schema, |_: toolbox::call::Arguments| "signed in")
+}
+
+fn boxed(log: &AuditLog) -> ToolBox {
+    let ping = Tool::new("ping", "Answers.").call(|_| "pong");
+    let pay = Tool::new("pay", "Pays.").call(|_| "paid").needs_approval();
+    let fails = Tool::new("fails", "Fails.").call(|_| Err::<String, _>("no"));
+    ToolBox::builder()
+        .tools(vec![ping, pay, fails, login()])
+        .approver(|_: ApprovalRequest| async { Decision::Deny("not today".into()) })
+        .audit(log)
+        .build()
+        .unwrap()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn field<'v>(line: &'v Value, name: &str) -> &'v str {
+    line[name].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn each_decision_and_each_result_is_one_line() {
+    for synchronous in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let log = AuditLog::builder(&path).synchronous(synchronous).arguments(true).open().unwrap();
+        let toolbox = boxed(&log);
+        let context =
+            ToolContext::new().with(Principal::new("ada")).with(Conversation::new("cli", "7"));
+        let call = async |name: &str, arguments: &str| {
+            toolbox.call_in(&context, ToolCall::new("c", name, arguments)).await
+        };
+        call("ping", "{}").await;
+        call("pay", "{}").await;
+        call("fails", "{}").await;
+        call("no\nsuch\u{1b}[2J\u{2028}tool", r#"{"a":1}"#).await;
+        call("login", r#"{"user":"ada\u202e","pin":"hunter2"}"#).await;
+        call("login", r#"{"user":"a","pin":"other"}"#).await;
+        assert!(toolbox.execute("nothing", "{}").await.is_err());
+        log.flush().await.unwrap();
+
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            !text.contains("hunter2") && !text.contains('\u{1b}') && !text.contains('\u{2028}')
+        );
+        assert!(!text.contains('\u{202e}'));
+        let lines = lines(&path);
+        let told: Vec<String> = lines
+            .iter()
+            .map(|line| {
+                let of = ["event", "tool", "by", "decision", "outcome", "code"];
+                let words = of.iter().map(|name| field(line, name)).filter(|word| !word.is_empty());
+                words.collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        assert_eq!(told[0], "result ping ok");
+        assert_eq!(told[1], "decision pay approver denied");
+        assert_eq!(told[2], "result pay failed tool.not_approved");
+        assert_eq!(told[3], "result fails failed tool.failed");
+        assert!(told[4].ends_with("failed tool.not_found"), "{}", told[4]);
+        assert_eq!(told.len(), 8, "{told:?}");
+        for (at, line) in lines.iter().enumerate() {
+            assert_eq!(line["seq"], at as u64 + 1);
+            assert!(field(line, "time").ends_with('Z') && field(line, "time").len() == 24);
+            assert_eq!(field(line, "arguments_sha256").len(), 64);
+            let of = if at < 7 { "ada" } else { "" };
+            assert_eq!(field(line, "principal"), of);
+        }
+        // Two secrets make no difference; another user does.
+        assert!(field(&lines[5], "arguments").contains("***"));
+        assert_ne!(lines[5]["arguments_sha256"], lines[6]["arguments_sha256"]);
+        assert_eq!(lines[1]["reason"], "not today");
+        let report = audit::verify_log(&path).unwrap();
+        assert_eq!((report.lines, report.first, report.last, report.torn_bytes), (8, 1, 8, 0));
+        assert_eq!(report.head, field(&lines[7], "hash"));
+    }
+}
+
+#[tokio::test]
+async fn what_goes_on_in_the_background_and_what_is_decided_later_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = AuditLog::builder(&path).synchronous(true).open().unwrap();
+    let slow = Tool::new("slow", "Works.").call(|_| "built").background();
+    let pay = Tool::new("pay", "Pays.").call(|_| "paid").needs_approval();
+    let toolbox = ToolBox::builder().tools(vec![slow, pay]).audit(&log).build().unwrap();
+    let (sender, mut completions) = tokio::sync::mpsc::unbounded_channel();
+    let context = ToolContext::new().with_completions(sender);
+    toolbox.call_in(&context, ToolCall::new("c", "slow", "{}")).await;
+    let done = tokio::time::timeout(PATIENCE, completions.recv()).await.unwrap().unwrap();
+    let model = ScriptedModel::new().calls("pay", "{}").text("ok");
+    let agent = Agent::builder(model).toolbox(toolbox).build().unwrap();
+    let paused = agent.run("x").await.unwrap().paused.unwrap();
+    agent.resume(paused, [("call_1", Decision::Approve)]).await.unwrap();
+    let lines = lines(&path);
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| ["event", "tool", "by", "outcome"].map(|name| field(line, name)).join(" "))
+        .collect();
+    // The job may end before the call that started it is answered.
+    let mut first = told[..2].to_vec();
+    first.sort();
+    assert_eq!(first, ["job slow  ok", "result slow  pending"]);
+    assert!(
+        lines[..2]
+            .iter()
+            .all(|line| field(line, "job") == done.job.as_str() || field(line, "event") == "job")
+    );
+    assert_eq!(told[2..], ["result pay  failed", "decision pay resumed ", "result pay  ok"]);
+}
+
+/// Writes some lines, several files of them.
+async fn written(folder: &Path, calls: u64) -> PathBuf {
+    let path = folder.join("audit.jsonl");
+    let log = AuditLog::builder(&path).max_bytes(2000).open().unwrap();
+    let toolbox = boxed(&log);
+    for call in 0..calls {
+        toolbox.call(ToolCall::new(format!("c{call}"), "ping", "{}")).await;
+    }
+    log.flush().await.unwrap();
+    path
+}
+
+#[tokio::test]
+async fn any_change_of_a_line_is_found_at_that_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), 4).await;
+    let text = std::fs::read_to_string(&path).unwrap();
+    let whole: Vec<&str> = text.lines().collect();
+    assert_eq!(whole.len(), 4);
+    let check = |changed: Vec<String>, expected: Option<(u64, ChainBreak)>| {
+        let copy = folder.path().join("copy.jsonl");
+        std::fs::write(&copy, changed.join("\n") + "\n").unwrap();
+        match (audit::verify(&[&copy]), expected) {
+            (Ok(_), None) => {}
+            (Err(AuditError::Broken(broken)), Some((line, kind))) => {
+                assert_eq!((broken.line, broken.break_kind), (line, kind), "{broken}");
+                assert!(broken.to_string().contains("copy.jsonl"));
+            }
+            (found, expected) => panic!("{found:?} and not {expected:?}"),
+        }
+    };
+    let own = || whole.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+    check(own(), None);
+    // Every byte of a line counts.
+    for at in (0..whole[1].len()).step_by(7) {
+        let mut changed = own();
+        let byte = changed[1].as_bytes()[at];
+        changed[1].replace_range(at..=at, if byte == b'0' { "1" } else { "0" });
+        check(changed, Some((2, ChainBreak::Altered)));
+    }
+    let mut removed = own();
+    removed.remove(1);
+    check(removed, Some((2, ChainBreak::Removed)));
+    let mut repeated = own();
+    repeated.insert(2, whole[1].to_owned());
+    check(repeated, Some((3, ChainBreak::Inserted)));
+    let mut swapped = own();
+    swapped.swap(1, 2);
+    check(swapped, Some((2, ChainBreak::Removed)));
+    let mut forged = own();
+    forged.insert(1, r#"{"seq":2,"time":"x","prev":"y","hash":"z"}"#.to_owned());
+    check(forged, Some((2, ChainBreak::Altered)));
+    check(vec!["not JSON".to_owned()], Some((1, ChainBreak::Altered)));
+    // What was removed from the end shows beside a head that was kept.
+    let head = audit::verify(&[&path]).unwrap().head;
+    std::fs::write(&path, whole[..3].join("\n") + "\n").unwrap();
+    assert_ne!(audit::verify(&[&path]).unwrap().head, head);
+}
+
+#[tokio::test]
+async fn the_chain_goes_over_files_and_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), 20).await;
+    let first = audit::verify_log(&path).unwrap();
+    assert_eq!((first.lines, first.last), (20, 20));
+    let names = || {
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert!(names().len() > 4, "{:?}", names());
+    written(folder.path(), 5).await;
+    let second = audit::verify_log(&path).unwrap();
+    assert_eq!((second.lines, second.last), (25, 25));
+    // Without the oldest file it begins later; without one in between it is broken.
+    let full: Vec<PathBuf> = names()
+        .iter()
+        .filter(|name| !name.ends_with("jsonl") && !name.ends_with("lock"))
+        .map(|name| folder.path().join(name))
+        .collect();
+    let mut files: Vec<&PathBuf> = full.iter().collect();
+    files.push(&path);
+    assert!(audit::verify(&files[1..]).unwrap().first > 1);
+    files.remove(1);
+    let broken = audit::verify(&files).unwrap_err();
+    assert!(matches!(broken, AuditError::Broken(line) if line.break_kind == ChainBreak::Removed));
+    // A process that ended between two files: the next goes on after the newest full one.
+    let current = std::fs::read(&path).unwrap();
+    std::fs::write(folder.path().join(format!("audit.jsonl.{:012}", 25)), current).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    written(folder.path(), 1).await;
+    assert_eq!(audit::verify_log(&path).unwrap().last, 26);
+}
+
+#[tokio::test]
+async fn a_torn_line_is_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), 3).await;
+    let torn = br#"{"seq":4,"time":"2026"#;
+    std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(torn).unwrap();
+    let report = audit::verify_log(&path).unwrap();
+    assert_eq!((report.lines, report.torn_bytes), (3, torn.len()));
+    written(folder.path(), 1).await;
+    let report = audit::verify_log(&path).unwrap();
+    assert_eq!((report.lines, report.torn_bytes), (5, 0));
+    let recovered = &lines(&path)[3];
+    assert_eq!(
+        (field(recovered, "event"), &recovered["torn_bytes"]),
+        ("recovered", &torn.len().into())
+    );
+    // Over a last line that was altered, no chain goes on.
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("\"seq\":5", "\"seq\":6")).unwrap();
+    assert!(matches!(AuditLog::open(&path).unwrap_err(), AuditError::Altered(_)));
+}
+
+#[tokio::test]
+async fn a_log_has_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = AuditLog::open(&path).unwrap();
+    assert!(matches!(AuditLog::open(&path).unwrap_err(), AuditError::Locked(_)));
+    drop(log);
+    AuditLog::open(&path).unwrap();
+    let missing = folder.path().join("none/audit.jsonl");
+    assert!(matches!(AuditLog::open(missing).unwrap_err(), AuditError::Io(_)));
+}
+
+/// Runs one test of this binary as a child process, set up by a shell.
+fn child(test: &str, folder: &Path, set_up: &str) -> Child {
+    Command::new("sh")
+        .arg("-c")
+        .arg(format!("{set_up} exec \"$0\" \"$@\""))
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"])
+        .env("AUDIT_FOLDER", folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The part of the child: calls without end, and the number of each result on the standard output.
+#[tokio::test]
+#[ignore = "run as a child process"]
+async fn writes_for_ever() {
+    let Some(folder) = std::env::var_os("AUDIT_FOLDER") else { return };
+    let path = Path::new(&folder).join("audit.jsonl");
+    let log = AuditLog::builder(path).synchronous(true).max_bytes(1500).open().unwrap();
+    let toolbox = boxed(&log);
+    for call in 0_u64.. {
+        assert!(!toolbox.call(ToolCall::new("c", "ping", "{}")).await.is_error());
+        println!("handed on {call}");
+    }
+}
+
+#[test]
+fn what_was_handed_on_is_on_the_disk_whenever_the_process_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut before = 0;
+    for round in 0..6_u64 {
+        let mut child = child("writes_for_ever", folder.path(), "");
+        let mut handed_on = 0;
+        let output = BufReader::new(child.stdout.take().unwrap());
+        for line in output.lines().map_while(Result::ok) {
+            handed_on += u64::from(line.contains("handed on"));
+            if handed_on > 5 + 3 * round {
+                break;
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let AuditReport { lines, last, .. } = audit::verify_log(&path).unwrap();
+        assert!(handed_on > 5 && last >= before + handed_on, "{last} < {before} + {handed_on}");
+        assert_eq!(lines, last);
+        before = last;
+    }
+    drop(AuditLog::open(&path).unwrap());
+    audit::verify_log(&path).unwrap();
+}
+
+/// The part of the child whose files may hold only so much.
+#[tokio::test]
+#[ignore = "run as a child process"]
+async fn writes_to_a_full_disk() {
+    let Some(folder) = std::env::var_os("AUDIT_FOLDER") else { return };
+    let open = |name: &str, synchronous| {
+        let path = Path::new(&folder).join(name);
+        AuditLog::builder(path).synchronous(synchronous).open().unwrap()
+    };
+    let log = open("waits.jsonl", true);
+    let toolbox = boxed(&log);
+    let mut results = Vec::new();
+    for _ in 0..10 {
+        results.push(toolbox.call(ToolCall::new("c", "ping", "{}")).await);
+    }
+    let last = results.last().unwrap();
+    assert_eq!(last.code(), Some("audit.not_recorded"));
+    assert!(last.text().contains("is withheld"), "{}", last.text());
+    assert!(!results[0].is_error());
+    let refused = toolbox.call(ToolCall::new("c", "none", "{}")).await;
+    assert_eq!(refused.code(), Some("audit.not_recorded"));
+    let undecided = toolbox.call(ToolCall::new("c", "pay", "{}")).await;
+    assert!(undecided.text().contains("has not run") || undecided.is_error());
+
+    let log = open("drops.jsonl", false);
+    let toolbox = boxed(&log);
+    for _ in 0..10 {
+        assert!(!toolbox.call(ToolCall::new("c", "ping", "{}")).await.is_error());
+    }
+    log.flush().await.unwrap();
+    assert!(log.dropped() > 4);
+    println!("all done");
+}
+
+#[tokio::test]
+async fn a_full_disk_fails_calls_that_wait_for_it_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two blocks of 512 bytes (of 1024 in some shells), and an error in place of a signal.
+    let child = child("writes_to_a_full_disk", folder.path(), "trap '' XFSZ; ulimit -f 2;");
+    let output = child.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("all done"), "{output:?}");
+    for name in ["waits.jsonl", "drops.jsonl"] {
+        let path = folder.path().join(name);
+        let before = audit::verify_log(&path).unwrap();
+        assert!(before.lines > 0);
+        // With room again the chain goes on.
+        let log = AuditLog::open(&path).unwrap();
+        boxed(&log).call(ToolCall::new("c", "ping", "{}")).await;
+        log.flush().await.unwrap();
+        assert!(audit::verify_log(&path).unwrap().last > before.last);
+    }
+}

@@ -1,0 +1,57 @@
+//! The check of a call that is not made.
+
+use std::sync::Arc;
+
+use super::admitted::{AdmittedCall, OwnedCall, Pass, answer};
+use super::gate::{refusal, unknown_tool};
+use crate::call::{Repair, ToolCall, ToolResult};
+use crate::collection::ToolBox;
+use crate::context::ToolContext;
+
+impl ToolBox {
+    /// Checks a call without making it: the tool, the lists, and the arguments against their
+    /// schema.
+    ///
+    /// Returns the repairs that a call would make. Rules of the types of arguments that no schema
+    /// expresses, and approval, are left to the call.
+    ///
+    /// ```
+    /// use toolbox::call::ArgumentsError;
+    /// use toolbox::{tool, tools, ToolBox, ToolCall};
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let toolbox = ToolBox::from(tools![add]);
+    /// assert!(toolbox.check(&ToolCall::new("1", "add", r#"{"a": 2, "b": 3}"#)).is_ok());
+    /// let refusal = toolbox.check(&ToolCall::new("2", "add", r#"{"a": true, "b": 3}"#)).unwrap_err();
+    /// let error = refusal.source().unwrap().downcast_ref::<ArgumentsError>().unwrap();
+    /// assert_eq!(error.faults()[0].path, "a");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The refusal that the call would get. Its [source](ToolResult::source) is an
+    /// [`ArgumentsError`](crate::call::ArgumentsError) if it is about the arguments.
+    pub fn check(&self, call: &ToolCall) -> Result<Vec<Repair>, ToolResult> {
+        let snapshot = self.snapshot();
+        let (id, settings) = (call.id.clone(), &self.shared.settings);
+        let found = snapshot.get(&call.name).or_else(|| snapshot.by_alias(&call.name));
+        let Some(entry) = found.filter(|entry| self.is_open_to(entry, Pass::default(), None))
+        else {
+            return Err(answer(id, unknown_tool(&snapshot, &call.name, settings, None)));
+        };
+        let text = call.arguments.as_str();
+        if !entry.permitted || text.len() > settings.argument_bytes {
+            let refusal = refusal(entry.tool.name(), entry.permitted, text, settings);
+            return Err(answer(id, refusal));
+        }
+        let context = ToolContext { call_id: id, ..ToolContext::default() };
+        let (tool, shared) = (entry.tool.clone(), Arc::clone(&self.shared));
+        let admitted = AdmittedCall { tool, shared, context };
+        OwnedCall::new(admitted, call.arguments.clone()).repairs()
+    }
+}
