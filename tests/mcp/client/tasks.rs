@@ -9,6 +9,8 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 use toolbox::call::FailureKind;
 use toolbox::context::{Answer, CancellationToken, Question};
+use toolbox::durable::{CallFilter, Journal};
+use toolbox::event::{EventKind, EventSink};
 use toolbox::mcp::{ServerConfig, Servers};
 use toolbox::{ToolBox, ToolCall, ToolContext, ToolResult};
 
@@ -53,6 +55,12 @@ fn completed(text: &str) -> Value {
 
 /// Mounts a server whose tool `build` begins a task.
 async fn mounted(begins: Value, script: Script) -> (ToolBox, Servers, Seen) {
+    let toolbox = ToolBox::new();
+    let (servers, seen) = mounted_in(&toolbox, begins, script).await;
+    (toolbox, servers, seen)
+}
+
+async fn mounted_in(toolbox: &ToolBox, begins: Value, script: Script) -> (Servers, Seen) {
     let (url, seen) = serve(move |request: &Request| {
         let result = match request.body["method"].as_str() {
             Some("server/discover") => json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private",
@@ -74,11 +82,9 @@ async fn mounted(begins: Value, script: Script) -> (ToolBox, Servers, Seen) {
         Reply::Json(200, reply)
     })
     .await;
-    let toolbox = ToolBox::new();
     let server = ServerConfig::url(url).timeout(Duration::from_secs(20));
     let servers = Servers::builder().server("s", server).relay_questions(true);
-    let servers = servers.mount(&toolbox).await.unwrap();
-    (toolbox, servers, seen)
+    (servers.mount(toolbox).await.unwrap(), seen)
 }
 
 async fn call(toolbox: &ToolBox, context: &ToolContext) -> ToolResult {
@@ -292,5 +298,33 @@ async fn a_caller_of_completions_is_answered_at_once() {
     let heard = heard.lock().unwrap().clone();
     let expected = [(1.0, "begun"), (2.0, "half"), (3.0, "most")];
     assert_eq!(heard, expected.map(|(done, text)| (done, text.to_owned())));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_task_in_the_background_is_one_call_with_one_job() {
+    let journal = Journal::in_memory().unwrap();
+    let (sink, mut events) = EventSink::bounded(100);
+    let toolbox = ToolBox::builder().events(sink).journal(&journal).build().unwrap();
+    let script = Script::new([state("working", json!({})), completed("built")]);
+    let (servers, _) = mounted_in(&toolbox, begun(json!({})), script).await;
+    let (sender, mut completions) = unbounded_channel();
+    let result = call(&toolbox, &ToolContext::new().with_completions(sender)).await;
+    assert!(result.is_pending(), "{}", result.text());
+    let completion = timeout(Duration::from_secs(30), completions.recv()).await.unwrap().unwrap();
+    assert_eq!(completion.result.text(), "built");
+    assert!(completions.try_recv().is_err(), "one completion");
+    let mut seen = Vec::new();
+    while let Some(event) = events.try_next() {
+        seen.push(match &event.kind {
+            EventKind::ToolStarted { tool, .. } => format!("{tool} started"),
+            EventKind::ToolFinished(end) => format!("{} answered", end.tool),
+            EventKind::JobFinished(end) => format!("{} ended: {}", end.tool, end.preview),
+            other => format!("{other:?}"),
+        });
+    }
+    assert_eq!(seen, ["s_build started", "s_build answered", "s_build ended: built"]);
+    // The wait is nothing that a journal could begin again.
+    assert!(journal.calls(CallFilter::default()).await.unwrap().is_empty());
     servers.close().await;
 }

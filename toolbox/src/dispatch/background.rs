@@ -19,10 +19,10 @@ use crate::context::{Completion, ToolContext, now};
 use crate::tool::Tool;
 
 impl ToolBox {
-    /// Goes on with the work of a call by another tool, in the background where the caller takes
-    /// completions. It was admitted with the call.
+    /// Goes on with the work of a call in the background, by another tool, for a caller that takes
+    /// completions. It was admitted, reported and recorded with the call.
     #[allow(dead_code, reason = "for mounted servers")]
-    pub(crate) async fn go_on(&self, context: &ToolContext, work: Tool) -> ToolResult {
+    pub(crate) fn go_on(&self, context: &ToolContext, work: Tool) -> ToolResult {
         let context = ToolContext {
             call_id: context.call_id.clone(),
             tool: Some(Arc::clone(work.inner().definition.arc())),
@@ -33,7 +33,7 @@ impl ToolBox {
             ..ToolContext::default()
         };
         let admitted = AdmittedCall { tool: work, shared: Arc::clone(&self.shared), context };
-        OwnedCall::finish(admitted, Arguments::from("{}".to_owned())).await
+        OwnedCall::new(admitted, Arguments::from("{}".to_owned())).spawn_job(None)
     }
 }
 
@@ -50,6 +50,11 @@ impl OwnedCall {
         if let Err(refusal) = self.check() {
             return refusal;
         }
+        self.context.report(|| CallReport::Started(&self.arguments));
+        self.spawn_job(record)
+    }
+
+    fn spawn_job(&self, record: Option<Box<dyn OpenRecord>>) -> ToolResult {
         let (Some(completions), Ok(runtime)) = (self.context.completions(), Handle::try_current())
         else {
             let text = format!(
@@ -69,7 +74,6 @@ impl OwnedCall {
             began: (self.context.observer().is_some() || self.auditor().is_some()).then(now),
             sent: false,
         };
-        self.context.report(|| CallReport::Started(&self.arguments));
         let mut work = self.detach();
         work.admitted.context = self.context.without_deferral().without_recorder();
         // The caller may wait for the job while it holds a permit that the job needs too.

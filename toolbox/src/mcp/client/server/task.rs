@@ -149,7 +149,7 @@ impl Server {
         let wait = Tool::raw(context.tool_name(), "Waits for a task.", schema, wait);
         let wait = wait.background().with_timeout(ttl);
         let wait = if self.config.trusted { wait } else { wait.untrusted() };
-        self.shared.toolbox.go_on(context, wait).await
+        self.shared.toolbox.go_on(context, wait)
     }
 
     /// Polls a task until it ends, and returns its result. Cancels the task if it is dropped.
