@@ -29,22 +29,13 @@ use crate::sync::Mutex;
 /// [`ModelResponse::model`] says which one replied. If all fail, the error has the kind of the last
 /// one, and the messages of all.
 ///
-#[cfg_attr(feature = "agent", doc = "```")]
-#[cfg_attr(not(feature = "agent"), doc = "```ignore")]
+/// ```
 /// use std::time::Duration;
-/// use toolbox::Agent;
-/// use toolbox::model::{Fallback, ModelErrorKind};
-/// use toolbox::testing::ScriptedModel;
+/// use toolbox::model::{Fallback, Model};
 ///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let first = ScriptedModel::new().error(ModelErrorKind::Unavailable, "overloaded");
-/// let second = ScriptedModel::answering("It rains.");
-/// let model = Fallback::new(first).or(second).circuit_breaker(3, Duration::from_secs(30));
-/// let agent = Agent::builder(model).build()?;
-/// assert_eq!(agent.run("How is the weather?").await?.content, "It rains.");
-/// # Ok(())
-/// # }
+/// fn resilient(first: impl Model, second: impl Model) -> Fallback {
+///     Fallback::new(first).or(second).circuit_breaker(3, Duration::from_secs(30))
+/// }
 /// ```
 pub struct Fallback {
     models: Vec<RankedModel>,
