@@ -28,6 +28,7 @@
 #[allow(dead_code, reason = "only the schemas of these types are read")]
 pub(crate) mod corpus;
 mod format;
+mod keywords;
 mod kinds;
 mod normal;
 mod policing;
@@ -40,6 +41,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 pub(crate) use format::Format;
+pub(crate) use keywords::Keywords;
 pub(crate) use kinds::Kinds;
 use normal::normalize_output;
 pub(crate) use normal::{merged, normalize, without_null};

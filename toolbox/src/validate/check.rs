@@ -2,6 +2,7 @@
 
 use super::value::RECEIVED;
 use crate::call::{Fault, FaultKind, Faults};
+use crate::schema::Keywords as _;
 use crate::text::{names, nearest, nearest_n, push_index, push_key, quote};
 use std::collections::{HashMap, HashSet};
 
@@ -163,7 +164,7 @@ impl<'a> Checker<'a> {
 
     /// Returns the value of a keyword, if the draft of the schema has it.
     pub(super) fn keyword(&self, map: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
-        map.get(keyword).filter(|_| self.refs.knows(keyword))
+        map.keyword(keyword).filter(|_| self.refs.knows(keyword))
     }
 
     /// Returns the target of one reference; `None` if it is not in this document.
@@ -188,7 +189,7 @@ impl<'a> Checker<'a> {
                 self.check(node, next);
             }
         }
-        if self.refs.refs_alone() && map.contains_key("$ref") {
+        if self.refs.refs_alone() && map.has_keyword("$ref") {
             return;
         }
         let types = JsonKinds::of_type(map);
@@ -214,7 +215,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.conditional(node, map);
-        if let Some(unwanted) = map.get("not")
+        if let Some(unwanted) = map.keyword("not")
             && self.accepts_for_sure(node, unwanted)
         {
             self.report(|c| {
@@ -231,7 +232,7 @@ impl<'a> Checker<'a> {
     }
 
     fn listed_values(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
-        let listed: Vec<&Value> = match (map.get("enum"), self.keyword(map, "const")) {
+        let listed: Vec<&Value> = match (map.keyword("enum"), self.keyword(map, "const")) {
             (Some(Value::Array(values)), None) => values.iter().collect(),
             (_, Some(only)) => vec![only],
             _ => return,
@@ -240,7 +241,8 @@ impl<'a> Checker<'a> {
         if !listed.iter().any(|value| equals(node, value)) {
             self.not_listed(node, schema, &listed);
         }
-        if let (Some(Value::Array(values)), Some(_)) = (map.get("enum"), self.keyword(map, "const"))
+        if let (Some(Value::Array(values)), Some(_)) =
+            (map.keyword("enum"), self.keyword(map, "const"))
             && !values.iter().any(|value| equals(node, value))
         {
             self.not_listed(node, schema, &values.iter().collect::<Vec<_>>());
@@ -264,15 +266,15 @@ impl<'a> Checker<'a> {
 
     fn number(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
         let bounds = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"];
-        if !bounds.iter().any(|keyword| map.contains_key(*keyword)) {
+        if !bounds.iter().any(|keyword| map.has_keyword(keyword)) {
             return;
         }
         let value = Decimal::new(node.source());
         for keyword in bounds {
-            let Some(Value::Number(bound)) = map.get(keyword) else { continue };
+            let Some(Value::Number(bound)) = map.keyword(keyword) else { continue };
             let limit = Decimal::new(&bound.to_string());
             // In draft 4, a bound is exclusive if a flag beside it says so.
-            let is_flagged = |flag: &str| map.get(flag) == Some(&Value::Bool(true));
+            let is_flagged = |flag: &str| map.keyword(flag) == Some(&Value::Bool(true));
             let (holds, phrase) = match keyword {
                 "minimum" if is_flagged("exclusiveMinimum") => (value > limit, "greater than"),
                 "maximum" if is_flagged("exclusiveMaximum") => (value < limit, "less than"),
@@ -292,11 +294,11 @@ impl<'a> Checker<'a> {
     }
 
     fn string(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
-        if map.contains_key("minLength") || map.contains_key("maxLength") {
+        if map.has_keyword("minLength") || map.has_keyword("maxLength") {
             self.spend(node.span().len() as u64 / 64);
             self.length(map, ["minLength", "maxLength"], "character", node.chars().count());
         }
-        if let Some(Value::String(pattern)) = map.get("pattern")
+        if let Some(Value::String(pattern)) = map.keyword("pattern")
             && !self.matches(pattern, node)
         {
             self.report(|c| {
@@ -314,7 +316,7 @@ impl<'a> Checker<'a> {
     ) {
         let actual = Decimal::new(&count.to_string());
         for (keyword, phrase) in [(least, "at least"), (most, "at most")] {
-            let Some(Value::Number(bound)) = map.get(keyword) else { continue };
+            let Some(Value::Number(bound)) = map.keyword(keyword) else { continue };
             let limit = Decimal::new(&bound.to_string());
             if if keyword == least { actual < limit } else { actual > limit } {
                 self.report(|c| {
@@ -357,12 +359,12 @@ impl<'a> Checker<'a> {
                 self.check_item(index, item, rule);
             }
         }
-        if map.contains_key("minItems") || map.contains_key("maxItems") {
+        if map.has_keyword("minItems") || map.has_keyword("maxItems") {
             self.length(map, ["minItems", "maxItems"], "item", node.items().count());
         }
         self.contains(node, map);
         self.unevaluated_items(node, schema, map);
-        if map.get("uniqueItems").and_then(Value::as_bool) == Some(true)
+        if map.keyword("uniqueItems").and_then(Value::as_bool) == Some(true)
             && let Some((one, other)) = value::equal_items(node)
         {
             self.report(|c| {
@@ -375,8 +377,8 @@ impl<'a> Checker<'a> {
     /// Returns the schemas of the first items, and the one of all others.
     pub(super) fn items(&self, map: &'a Map<String, Value>) -> (&'a [Value], Option<&'a Value>) {
         // Up to draft 2019-09, `items` may be a list with a schema for each item.
-        let (first, rest) = match map.get("items") {
-            Some(Value::Array(first)) => (Some(first), map.get("additionalItems")),
+        let (first, rest) = match map.keyword("items") {
+            Some(Value::Array(first)) => (Some(first), map.keyword("additionalItems")),
             rest => (self.keyword(map, "prefixItems").and_then(Value::as_array), rest),
         };
         (first.map_or(&[][..], Vec::as_slice), rest)
@@ -385,9 +387,9 @@ impl<'a> Checker<'a> {
     fn object(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
         self.required(node, map);
         self.dependents(node, map);
-        let declared = map.get("properties").and_then(Value::as_object);
-        let patterns = map.get("patternProperties").and_then(Value::as_object);
-        let rest = map.get("additionalProperties");
+        let declared = map.keyword("properties").and_then(Value::as_object);
+        let patterns = map.keyword("patternProperties").and_then(Value::as_object);
+        let rest = map.keyword("additionalProperties");
         if let Some(rule) = self.keyword(map, "propertyNames") {
             self.names(node, rule);
         }
@@ -416,7 +418,7 @@ impl<'a> Checker<'a> {
                 self.path.pop();
             }
         }
-        if map.contains_key("minProperties") || map.contains_key("maxProperties") {
+        if map.has_keyword("minProperties") || map.has_keyword("maxProperties") {
             let count = node.fields().count();
             self.length(map, ["minProperties", "maxProperties"], "field", count);
         }
@@ -447,7 +449,7 @@ impl<'a> Checker<'a> {
         declared: Option<&'a Map<String, Value>>,
         patterns: Option<&'a Map<String, Value>>,
     ) -> bool {
-        let by_name = declared.and_then(|declared| declared.get(&*key.string()));
+        let by_name = declared.and_then(|declared| declared.keyword(&key.string()));
         if let Some(schema) = by_name {
             self.check(value, schema);
         }
@@ -466,7 +468,7 @@ impl<'a> Checker<'a> {
     }
 
     fn required(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
-        let Some(Value::Array(required)) = map.get("required") else { return };
+        let Some(Value::Array(required)) = map.keyword("required") else { return };
         let mut absent: HashSet<&str> = required.iter().filter_map(Value::as_str).collect();
         for (key, _) in node.fields() {
             if absent.is_empty() {
@@ -475,7 +477,8 @@ impl<'a> Checker<'a> {
             absent.remove(&*key.string());
         }
         for name in required.iter().filter_map(Value::as_str).filter(|name| absent.contains(name)) {
-            let property = map.get("properties").and_then(|properties| properties.get(name));
+            let property =
+                map.keyword("properties").and_then(|properties| properties.keyword(name));
             self.missing(name, property.map(|property| schema::describe(property, self.refs)));
         }
     }
@@ -509,11 +512,11 @@ impl<'a> Checker<'a> {
         let mut open = vec![schema];
         for _ in 0..64 {
             let Some(schema) = open.pop() else { break };
-            let declared = schema.get("properties").and_then(Value::as_object);
+            let declared = schema.keyword("properties").and_then(Value::as_object);
             names.extend(declared.into_iter().flatten().map(|(name, _)| name.as_str()));
-            let rules = schema.get("patternProperties").and_then(Value::as_object);
+            let rules = schema.keyword("patternProperties").and_then(Value::as_object);
             patterns.extend(rules.into_iter().flatten().map(|(pattern, _)| pattern.as_str()));
-            if schema.get("unevaluatedProperties").is_some() {
+            if schema.keyword("unevaluatedProperties").is_some() {
                 open.extend(self.refs.target(schema));
                 for keyword in ["allOf", "anyOf", "oneOf"] {
                     open.extend(schema::branches(schema, keyword).iter().rev());

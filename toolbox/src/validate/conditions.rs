@@ -1,6 +1,7 @@
 //! Conditional schemas: `if`, `dependentSchemas` and its kin, `contains`.
 
 use crate::call::FaultKind;
+use crate::schema::Keywords as _;
 use serde_json::{Map, Value};
 
 use super::check::Checker;
@@ -26,9 +27,9 @@ impl<'a> Checker<'a> {
     fn choose(&mut self, node: Node<'a>, map: &'a Map<String, Value>) -> Option<Choice<'a>> {
         let Some(condition) = self.keyword(map, "if") else { return Some(None) };
         if self.count_faults(node, condition) > 0 {
-            return Some(Some((None, map.get("else"))));
+            return Some(Some((None, map.keyword("else"))));
         }
-        self.is_read(condition).then(|| Some((Some(condition), map.get("then"))))
+        self.is_read(condition).then(|| Some((Some(condition), map.keyword("then"))))
     }
 
     /// Checks the requirements of present fields on the others.

@@ -4,6 +4,7 @@
 //! the one of `oneOf`, `if`, unevaluated names) is valid only if every keyword of the schema is
 //! supported.
 
+use crate::schema::Keywords as _;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -24,11 +25,11 @@ pub(super) fn is_read<'s>(schema: &'s Value, refs: &References<'s>) -> bool {
         let Some(map) = next.as_object().filter(|map| seen.insert(std::ptr::from_ref(*map))) else {
             continue;
         };
-        if !is_pattern_read(map) || OPTIONAL.iter().any(|keyword| map.contains_key(*keyword)) {
+        if !is_pattern_read(map) || OPTIONAL.iter().any(|keyword| map.has_keyword(keyword)) {
             return false;
         }
         for keyword in REFERENCES {
-            let Some(reference) = map.get(keyword) else { continue };
+            let Some(reference) = map.keyword(keyword) else { continue };
             let target = reference.as_str().and_then(|reference| refs.resolve(reference, next));
             let Some(target) = target else { return false };
             open.push(target);
@@ -43,7 +44,7 @@ pub(super) fn is_read<'s>(schema: &'s Value, refs: &References<'s>) -> bool {
 
 /// Returns `true` if the patterns of a schema can be enforced.
 fn is_pattern_read(map: &Map<String, Value>) -> bool {
-    let names = map.get("patternProperties").and_then(Value::as_object);
+    let names = map.keyword("patternProperties").and_then(Value::as_object);
     let mut patterns = map
         .get("pattern")
         .and_then(Value::as_str)

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::uri;
-use crate::schema::children;
+use crate::schema::{Keywords as _, children};
 
 /// A draft of JSON Schema, as the root of a schema names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +71,7 @@ pub(super) struct References<'s> {
 impl<'s> References<'s> {
     /// Collects the parts of a document that references can name.
     pub(super) fn new(root: &'s Value) -> Self {
-        let named = root.get("$schema").and_then(Value::as_str);
+        let named = root.keyword("$schema").and_then(Value::as_str);
         let draft = named.and_then(Draft::named);
         let mut references = Self {
             root,
@@ -95,12 +95,12 @@ impl<'s> References<'s> {
     /// Records one schema; returns the resource that it belongs to.
     fn enter(&mut self, schema: &'s Value, map: &'s Map<String, Value>, outer: usize) -> usize {
         let is_root = std::ptr::eq(schema, self.root);
-        let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
+        let text = |keyword: &str| map.keyword(keyword).and_then(Value::as_str);
         let mut owner = outer;
         let keyword = if self.draft == Some(Draft::Four) { "id" } else { "$id" };
         self.ambiguous |= self.draft.is_none() && !is_root && text("id").is_some();
         // If keywords beside a reference are ignored, so is an identifier.
-        let is_alone = self.refs_alone() && map.contains_key("$ref");
+        let is_alone = self.refs_alone() && map.has_keyword("$ref");
         if let Some(id) = text(keyword).filter(|_| !is_alone) {
             let (address, anchor) = id.split_once('#').unwrap_or((id, ""));
             if !address.is_empty() {
@@ -190,7 +190,7 @@ impl<'s> References<'s> {
 
     /// Returns the target of the `$ref` of a schema.
     pub(super) fn target(&self, schema: &Value) -> Option<&'s Value> {
-        self.resolve(schema.get("$ref")?.as_str()?, schema)
+        self.resolve(schema.keyword("$ref")?.as_str()?, schema)
     }
 
     /// Returns the target of a reference in `from`; `None` if it points nowhere or to another
@@ -216,7 +216,7 @@ impl<'s> References<'s> {
         }
         let target = resource.root.pointer(fragment)?;
         // Outside the positions of schemas, the base of the target's own references is unknown.
-        let is_placed = id == 0 && target.get("$id").is_none()
+        let is_placed = id == 0 && target.keyword("$id").is_none()
             || self.owners.contains_key(&std::ptr::from_ref(target));
         is_placed.then_some(target)
     }
@@ -233,12 +233,13 @@ impl<'s> References<'s> {
         let first = self.resolve(reference, from)?;
         let resources = scopes.iter().map(|id| &self.resources[*id]);
         let outermost = if keyword == "$recursiveRef" {
-            let is_open = |root: &Value| root.get("$recursiveAnchor") == Some(&Value::Bool(true));
+            let is_open =
+                |root: &Value| root.keyword("$recursiveAnchor") == Some(&Value::Bool(true));
             let mut roots = resources.map(|resource| resource.root);
             if is_open(first) { roots.find(|root| is_open(root)) } else { None }
         } else {
             let name = reference.split_once('#').map_or("", |(_, name)| name);
-            let is_open = first.get("$dynamicAnchor").and_then(Value::as_str) == Some(name);
+            let is_open = first.keyword("$dynamicAnchor").and_then(Value::as_str) == Some(name);
             let mut named = resources.filter_map(|resource| resource.dynamic.get(name));
             match named.next().filter(|_| is_open) {
                 Some(target) => Some((*target)?),
@@ -252,7 +253,7 @@ impl<'s> References<'s> {
     pub(super) fn targets(&self, schema: &'s Value) -> Vec<&'s Value> {
         let mut all = Vec::new();
         for keyword in REFERENCES {
-            let reference = schema.get(keyword).and_then(Value::as_str);
+            let reference = schema.keyword(keyword).and_then(Value::as_str);
             let Some((reference, first)) =
                 reference.and_then(|reference| Some((reference, self.resolve(reference, schema)?)))
             else {
@@ -284,7 +285,7 @@ fn name_once<'s>(
 /// Calls `visit` with each direct subschema, those of `dependencies` included.
 pub(super) fn subschemas<'v>(map: &'v Map<String, Value>, visit: &mut dyn FnMut(&'v Value)) {
     children(map, &mut |_, _, child| visit(child));
-    let dependencies = map.get("dependencies").and_then(Value::as_object);
+    let dependencies = map.keyword("dependencies").and_then(Value::as_object);
     dependencies.into_iter().flatten().for_each(|(_, child)| visit(child));
 }
 

@@ -6,6 +6,7 @@
 //! container that was cut is not reported itself: its error may be caused by the cut.
 
 use crate::call::{Fault, FaultKind, Faults};
+use crate::schema::Keywords as _;
 use crate::text::{push_index, push_key};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -280,7 +281,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
     fn is_tuple(&self, chain: &[ChainLink<'a>]) -> bool {
         let Some(last) = chain.last() else { return false };
         last.node.kind() == JsonKind::Array
-            && self.schemas(chain).iter().any(|schema| schema.get("prefixItems").is_some())
+            && self.schemas(chain).iter().any(|schema| schema.keyword("prefixItems").is_some())
     }
 
     /// Returns `true` if the last value of a chain is one of several kinds of object.
@@ -517,15 +518,15 @@ fn below<'v>(schemas: &[&'v Value], step: &ChainLink<'_>) -> Vec<&'v Value> {
         let next = match step.key {
             Some(key) => schema
                 .get("properties")
-                .and_then(|all| all.get(&*key.string()))
+                .and_then(|all| all.keyword(&key.string()))
                 .or_else(|| {
-                    let rules = schema.get("patternProperties").and_then(Value::as_object)?;
+                    let rules = schema.keyword("patternProperties").and_then(Value::as_object)?;
                     rules.values().next().filter(|_| rules.len() == 1)
                 })
-                .or_else(|| schema.get("additionalProperties")),
+                .or_else(|| schema.keyword("additionalProperties")),
             None => schema::branches(schema, "prefixItems")
                 .get(step.index)
-                .or_else(|| schema.get("items")),
+                .or_else(|| schema.keyword("items")),
         };
         all.extend(next);
     }

@@ -3,6 +3,7 @@
 //! A repair happens only where the schema forbids the literal reading, and each one is reported.
 //! Nothing is ever completed, dropped or guessed: a document that is not JSON is refused.
 
+use crate::schema::Keywords as _;
 use crate::text::{push_index, push_key, quote};
 use serde_json::Value;
 
@@ -121,7 +122,7 @@ impl<'s> Mender<'s> {
             JsonKind::Array => {
                 let schemas = self.applicable(node, schemas);
                 let has_items =
-                    |s: &&Value| s.get("items").is_some() || s.get("prefixItems").is_some();
+                    |s: &&Value| s.keyword("items").is_some() || s.keyword("prefixItems").is_some();
                 if !schemas.iter().any(has_items) {
                     return out.push_str(node.source());
                 }
@@ -163,7 +164,8 @@ impl<'s> Mender<'s> {
 
     /// Returns `true` if `null` means "absent": the field is declared, optional and never null.
     fn may_leave_out(&self, objects: &[&Value], name: &str, schemas: &[&Value]) -> bool {
-        let declared = |s: &&Value| s.get("properties").is_some_and(|all| all.get(name).is_some());
+        let declared =
+            |s: &&Value| s.keyword("properties").is_some_and(|all| all.keyword(name).is_some());
         let required = |s: &&Value| {
             schema::branches(s, "required").iter().any(|required| required.as_str() == Some(name))
         };
@@ -304,11 +306,11 @@ fn field_schemas<'s>(objects: &[&'s Value], name: &str) -> Vec<&'s Value> {
     objects
         .iter()
         .filter_map(|object| {
-            let declared = object.get("properties").and_then(|all| all.get(name));
+            let declared = object.keyword("properties").and_then(|all| all.keyword(name));
             // Patterns are not matched here, so the schema for the remaining fields may not apply.
             let rest = object
                 .get("additionalProperties")
-                .filter(|rest| rest.is_object() && object.get("patternProperties").is_none());
+                .filter(|rest| rest.is_object() && object.keyword("patternProperties").is_none());
             declared.or(rest)
         })
         .collect()
@@ -318,7 +320,7 @@ fn item_schemas<'s>(arrays: &[&'s Value], index: usize) -> Vec<&'s Value> {
     arrays
         .iter()
         .filter_map(|array| {
-            schema::branches(array, "prefixItems").get(index).or_else(|| array.get("items"))
+            schema::branches(array, "prefixItems").get(index).or_else(|| array.keyword("items"))
         })
         .collect()
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::json::{JsonKind, Node};
 use super::number::Decimal;
 use super::references::References;
-use crate::schema::children;
+use crate::schema::{Keywords as _, children};
 
 /// The most sub-schemas that one query visits before it answers "any value".
 const FUEL: u32 = 256;
@@ -72,7 +72,7 @@ impl JsonKinds {
 
     /// Returns the types that the keyword `type` names; all without it.
     pub(super) fn of_type(schema: &Map<String, Value>) -> Self {
-        match schema.get("type") {
+        match schema.keyword("type") {
             Some(Value::String(name)) => Self::named(name),
             Some(Value::Array(names)) => names
                 .iter()
@@ -155,7 +155,7 @@ pub(super) fn target<'s>(schema: &'s Value, refs: &References<'s>) -> &'s Value 
 
 /// Returns the members of an array keyword.
 pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
-    schema.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    schema.keyword(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the kinds of value that a schema may accept; all kinds, if the query would be too long.
@@ -174,10 +174,10 @@ fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u3
         _ => return JsonKinds::ALL,
     };
     let mut kinds = JsonKinds::of_type(map);
-    if let Some(value) = map.get("const") {
+    if let Some(value) = map.keyword("const") {
         kinds = kinds & JsonKinds::of_value(value);
     }
-    if let Some(values) = map.get("enum").and_then(Value::as_array) {
+    if let Some(values) = map.keyword("enum").and_then(Value::as_array) {
         kinds = kinds
             & values.iter().fold(JsonKinds::NONE, |all, value| all | JsonKinds::of_value(value));
     }
@@ -212,13 +212,13 @@ fn choices_within<'s>(
 ) -> Option<Vec<&'s Value>> {
     *fuel = fuel.checked_sub(1)?;
     let map = schema.as_object().filter(|_| level <= 32)?;
-    if let Some(value) = map.get("const") {
+    if let Some(value) = map.keyword("const") {
         return Some(vec![value]);
     }
-    if let Some(values) = map.get("enum").and_then(Value::as_array) {
+    if let Some(values) = map.keyword("enum").and_then(Value::as_array) {
         return Some(values.iter().collect());
     }
-    if map.get("type").and_then(Value::as_str) == Some("null") {
+    if map.keyword("type").and_then(Value::as_str) == Some("null") {
         return Some(vec![&Value::Null]);
     }
     if let Some(next) = refs.target(schema) {
@@ -293,8 +293,8 @@ pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
 
 /// Returns `true` if a schema itself marks its value as secret.
 pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
-    schema.get("format").and_then(Value::as_str) == Some("password")
-        || schema.get("writeOnly").and_then(Value::as_bool) == Some(true)
+    schema.keyword("format").and_then(Value::as_str) == Some("password")
+        || schema.keyword("writeOnly").and_then(Value::as_bool) == Some(true)
 }
 
 /// Returns the names that an object schema allows, as a phrase: those declared, then the rules for
@@ -319,18 +319,18 @@ pub(super) fn name_rule(schema: &Value, refs: &References<'_>) -> String {
     }
     let schema = target(schema, refs);
     let mut rules = Vec::new();
-    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+    if let Some(pattern) = schema.keyword("pattern").and_then(Value::as_str) {
         rules.push(format!("match `{}`", quote(pattern, RECEIVED)));
     }
     for (keyword, phrase) in [("minLength", "at least"), ("maxLength", "at most")] {
-        if let Some(bound) = schema.get(keyword).and_then(Value::as_u64) {
+        if let Some(bound) = schema.keyword(keyword).and_then(Value::as_u64) {
             rules.push(format!(
                 "have {phrase} {bound} character{}",
                 if bound == 1 { "" } else { "s" }
             ));
         }
     }
-    if let Some(format) = schema.get("format").and_then(Value::as_str) {
+    if let Some(format) = schema.keyword("format").and_then(Value::as_str) {
         rules.push(format!("have the format `{}`", quote(format, RECEIVED)));
     }
     match rules.as_slice() {
@@ -346,15 +346,17 @@ pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
         Some(values) if values.len() > 1 => format!("one of {}", value_list(&values)),
         Some(values) if values.len() == 1 => value_list(&values),
         _ => match kinds(schema, refs) {
-            JsonKinds::ARRAY => match aim.get("items").map(|items| kinds(items, refs)) {
+            JsonKinds::ARRAY => match aim.keyword("items").map(|items| kinds(items, refs)) {
                 Some(items) if items != JsonKinds::ALL => format!("array of {}", items.bare()),
                 _ => "array".to_owned(),
             },
             kinds => kinds.bare(),
         },
     };
-    let words =
-        schema.get("description").or_else(|| aim.get("description")).and_then(Value::as_str);
+    let words = schema
+        .keyword("description")
+        .or_else(|| aim.keyword("description"))
+        .and_then(Value::as_str);
     if let Some(line) = words.and_then(|words| words.lines().map(str::trim).find(|l| !l.is_empty()))
     {
         text.push_str(": ");

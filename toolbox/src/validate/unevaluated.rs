@@ -1,5 +1,6 @@
 //! `unevaluatedProperties` and `unevaluatedItems`: values that no other keyword evaluates.
 
+use crate::schema::Keywords as _;
 use serde_json::{Map, Value};
 
 use super::check::Checker;
@@ -22,7 +23,7 @@ impl<'a> Checker<'a> {
         for map in std::iter::once(map).chain(elsewhere.into_iter().filter_map(Value::as_object)) {
             let is_own = std::ptr::eq(map, schema.as_object().unwrap_or(map));
             let (first, rest) = self.items(map);
-            if rest.is_some() || (!is_own && map.contains_key("unevaluatedItems")) {
+            if rest.is_some() || (!is_own && map.has_keyword("unevaluatedItems")) {
                 return;
             }
             first_open = first.len().max(first_open);
@@ -42,9 +43,9 @@ impl<'a> Checker<'a> {
         let rest = ["additionalProperties", "unevaluatedProperties"];
         self.spend(schemas.len() as u64);
         schemas.iter().any(|schema| {
-            let patterns = schema.get("patternProperties").and_then(Value::as_object);
-            schema.get("properties").is_some_and(|all| all.get(&*key.string()).is_some())
-                || rest.iter().any(|name| schema.get(name).is_some_and(|rest| *rest != false))
+            let patterns = schema.keyword("patternProperties").and_then(Value::as_object);
+            schema.keyword("properties").is_some_and(|all| all.keyword(&key.string()).is_some())
+                || rest.iter().any(|name| schema.keyword(name).is_some_and(|rest| *rest != false))
                 || patterns.into_iter().flatten().any(|(pattern, _)| self.matches(pattern, key))
         })
     }

@@ -1,6 +1,7 @@
 //! `anyOf` and `oneOf`: the alternative that was meant, and the faults of the value under it.
 
 use crate::call::FaultKind;
+use crate::schema::Keywords as _;
 use serde_json::Value;
 
 use super::check::Checker;
@@ -141,14 +142,14 @@ pub(super) fn tag_value<'s>(
     let field = schema::target(schema, refs).get("properties")?.get(tag)?;
     match schema::branches(field, "enum") {
         [only] => Some(only),
-        _ => field.get("const"),
+        _ => field.keyword("const"),
     }
 }
 
 fn only_key(schema: &Value) -> Option<&str> {
-    let properties = schema.get("properties")?.as_object()?;
+    let properties = schema.keyword("properties")?.as_object()?;
     match (schema::branches(schema, "required"), properties.len()) {
-        ([only], 1) => only.as_str().filter(|name| properties.contains_key(*name)),
+        ([only], 1) => only.as_str().filter(|name| properties.has_keyword(name)),
         _ => None,
     }
 }
