@@ -144,6 +144,52 @@ fn what_a_foreign_server_gives_reaches_the_host_of_the_program() {
 }
 
 #[test]
+fn large_results_are_kept_where_that_is_asked_for() {
+    let folder = Folder::new();
+    let log: Vec<String> = (1..=4000).map(|line| format!("line {line} of the log")).collect();
+    let log = log.join("\n");
+    let fixture = json!({
+        "tools": [{"name": "log", "description": "Returns a log.", "inputSchema": {"type": "object"}}],
+        "results": {"log": {"content": [{"type": "text", "text": log}]}},
+    });
+    let foreign = env!("CARGO_BIN_EXE_misbehaving");
+    let servers = json!({"s": {"command": [foreign, "fixture", fixture.to_string()]}});
+    let by_gateway =
+        json!({"name": "toolbox_execute", "arguments": {"name": "s_log", "arguments": "{}"}});
+    let by_name = json!({"name": "s_log", "arguments": {}});
+    for (settings, words, call, listed) in [
+        (json!({}), &["serve", "--keep-results"][..], &by_gateway, 4),
+        (json!({}), &["serve", "--keep-results=300", "--no-gateway"], &by_name, 2),
+        (json!({"allow": ["s_log"]}), &["serve", "--keep-results"], &by_gateway, 4),
+    ] {
+        let config = json!({"mcp": servers, "settings": settings}).to_string();
+        let config = folder.write("toolbox.jsonc", &config);
+        let mut host = Host::start(TOOLBOX, &config, words);
+        let names = host.names();
+        assert_eq!(names.len(), listed, "{names:?}");
+        assert!(names.contains(&"result_read".to_owned()), "{names:?}");
+        let result = host.ask("tools/call", call.clone());
+        let shown = result["content"][0]["text"].as_str().expect("a text");
+        let most = if words.len() == 3 { 2_400 } else { 24_000 };
+        assert!(shown.len() < most && shown.contains("line 4000 of the log"), "{words:?}: {shown}");
+        let links = result["content"].as_array().expect("parts").iter();
+        let links: Vec<&Value> = links.filter(|part| part["type"] == "resource_link").collect();
+        assert_eq!((links.len(), &links[0]["uri"]), (1, &json!("result://r1")), "{words:?}");
+        let how = json!({"handle": "r1", "lines": "2000..2001"});
+        assert!(host.call("result_read", how).contains("line 2000 of the log"), "{words:?}");
+        let whole = host.ask("resources/read", json!({"uri": "result://r1"}));
+        assert_eq!(whole["contents"][0]["text"].as_str(), Some(&*log), "{words:?}");
+        assert_eq!(host.end(), Some(0));
+    }
+    // Nobody asked.
+    let config = folder.write("toolbox.jsonc", &json!({"mcp": servers}).to_string());
+    let mut host = Host::start(TOOLBOX, &config, &["serve"]);
+    assert_eq!(host.names(), THREE);
+    assert_eq!(host.ask("tools/call", by_gateway)["content"][0]["text"].as_str(), Some(&*log));
+    assert_eq!(host.end(), Some(0));
+}
+
+#[test]
 fn without_a_gateway_all_tools_are_listed() {
     let folder = Folder::new();
     let mut value = two_servers();

@@ -7,6 +7,7 @@
 )]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -331,6 +332,11 @@ pub(super) struct ServeProgram {
     /// Serve the skills of a folder too; may be given several times
     #[arg(long, value_name = "FOLDER")]
     pub(super) skills: Vec<PathBuf>,
+    /// Keep results of more tokens than this in memory, show their beginning and end, and let hosts
+    /// read the rest by result_read and as resources [default number: 4000]
+    #[arg(long, value_name = "TOKENS", require_equals = true)]
+    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
+    pub(super) keep_results: Option<Option<NonZeroUsize>>,
     #[command(flatten)]
     pub(super) audit: AuditArguments,
 }

@@ -17,6 +17,7 @@ use crate::mcp::{
     Config, ConfigProblem, ConfigWatch, Connect, CredentialFile, MountServersError, ServerConfig,
     ServerState, Servers, Settings,
 };
+use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
 use crate::text::clean;
 
@@ -31,7 +32,7 @@ pub(super) fn set_rules(toolbox: &ToolBox, settings: &Settings) {
     let forbidden: Vec<&str> = settings.blacklist.iter().map(String::as_str).collect();
     let allowed = settings.allow.as_ref().map(|rules| {
         let rules = rules.iter().map(String::as_str);
-        rules.chain([SEARCH_WORDS, SEARCH_PATTERN, EXECUTE]).collect::<Vec<_>>()
+        rules.chain([SEARCH_WORDS, SEARCH_PATTERN, EXECUTE, RESULT_READ]).collect::<Vec<_>>()
     });
     // The reader has validated the rules.
     let _ = toolbox.set_rules(&forbidden, allowed.as_deref());

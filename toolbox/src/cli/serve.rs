@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use crate::mcp::{
     ConfigProblem, Connect, ServeError, ServerInfo, ServerState, ServerStatus, Servers, Service,
     SkillFolder,
 };
+use crate::results::MemoryResults;
 use crate::search::Gateway;
 use crate::text::clean;
 use crate::tool::Tool;
@@ -54,7 +56,11 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     };
     let attendance = wanted.page.page.is_some().then(Attendance::new);
     let builder = attendance.iter().fold(ToolBox::builder(), |builder, own| own.attend(builder));
-    let toolbox = configured.built(audit.iter().fold(builder, ToolBoxBuilder::audit));
+    let builder = audit.iter().fold(builder, ToolBoxBuilder::audit);
+    let toolbox = configured.built(match wanted.keep_results {
+        Some(tokens) => keeping_results(builder, tokens),
+        None => builder,
+    });
     let mounting = configured.mount(&toolbox, connect, deferred, logged);
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));
@@ -137,6 +143,12 @@ pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) ->
         Ok(service) => served(&service, wanted.listen, page).await,
         Err(what) => Outcome::failed(Exit::Usage, what),
     }
+}
+
+/// Keeps large results in memory, from a number of tokens on that has a default.
+fn keeping_results(builder: ToolBoxBuilder, tokens: Option<NonZeroUsize>) -> ToolBoxBuilder {
+    let builder = builder.keep_results(MemoryResults::new());
+    tokens.into_iter().fold(builder, |builder, tokens| builder.max_result_tokens(tokens.get()))
 }
 
 /// Adds folders of skills to a service, and reports the skills that are left out.

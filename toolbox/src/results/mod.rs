@@ -66,4 +66,6 @@ mod sqlite;
 mod store;
 
 pub use memory::MemoryResults;
+#[cfg(feature = "cli")]
+pub(crate) use reader::RESULT_READ;
 pub use store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};

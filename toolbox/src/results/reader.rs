@@ -16,7 +16,7 @@ use crate::context::taint::{ResultSource, Taint};
 use crate::toolset;
 
 /// The name of the tool.
-pub(super) const RESULT_READ: &str = "result_read";
+pub(crate) const RESULT_READ: &str = "result_read";
 
 /// Reads kept results.
 pub(super) struct Reader {
