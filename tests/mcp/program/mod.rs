@@ -1,5 +1,6 @@
 //! The program as a real process: what it prints, and what it ends with.
 
+mod audit;
 mod commands;
 mod import;
 mod live;

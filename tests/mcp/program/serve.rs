@@ -12,7 +12,7 @@ use super::{Folder, OWN, TOOLBOX, two_servers};
 use crate::server::relay;
 
 /// A host that has started the program.
-struct Host {
+pub(super) struct Host {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -21,7 +21,7 @@ struct Host {
 }
 
 impl Host {
-    fn start(program: &str, config: &Path, words: &[&str]) -> Self {
+    pub(super) fn start(program: &str, config: &Path, words: &[&str]) -> Self {
         let mut child = Command::new(program)
             .args(words)
             .env("OPENCODE_TOOLBOX_CONFIG", config)
@@ -75,7 +75,7 @@ impl Host {
     }
 
     /// The text of a call.
-    fn call(&mut self, name: &str, arguments: Value) -> String {
+    pub(super) fn call(&mut self, name: &str, arguments: Value) -> String {
         let result = self.ask("tools/call", json!({"name": name, "arguments": arguments}));
         result["content"][0]["text"].as_str().map_or_else(|| result.to_string(), str::to_owned)
     }
@@ -86,7 +86,7 @@ impl Host {
     }
 
     /// Closes the input, and waits for the end.
-    fn end(mut self) -> Option<i32> {
+    pub(super) fn end(mut self) -> Option<i32> {
         drop(self.input.take());
         self.child.wait().expect("an end").code()
     }
