@@ -299,7 +299,7 @@ fn a_change_of_a_box_costs_the_same_at_any_size() {
 #[test]
 fn a_list_after_a_change_lowers_what_changed_alone() {
     alone(|| {
-        const SIZE: usize = 4_000;
+        const SIZE: usize = 2_000;
         for dialect in Dialect::ALL {
             for (name, change) in CHANGES {
                 let toolbox = of_tools(SIZE);
