@@ -86,7 +86,17 @@ fn the_first_line_that_was_changed_is_named() {
     let (path, head) =
         (log.display().to_string(), verified(&[&log.display().to_string(), "--json"]));
     let head = head.json()["head"].as_str().expect("a hash").to_owned();
-    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let joined = |lines: &[&str]| {
+        lines
+            .iter()
+            .flat_map(|line| {
+                [
+                    line, "
+",
+                ]
+            })
+            .collect::<String>()
+    };
     let [a, b, c, d] = lines[..] else { panic!("four lines: {whole}") };
     let torn = &whole[..whole.len() - 9];
     for (what, text, code, words) in [
