@@ -8,6 +8,7 @@ mod drift;
 mod escape;
 mod faults;
 mod foreign;
+mod frames;
 pub(crate) mod http;
 #[cfg(target_os = "linux")]
 mod killed;

@@ -11,6 +11,7 @@
 //! | read them from `toolbox.jsonc` | `Config`, `Settings`, `ConfigProblem` |
 //! | follow its changes | `Config::watch`, `ConfigWatch`, `Servers::apply`, `ServerChanges` |
 //! | sign in at servers | `SignIn`, `CredentialFile` (feature `mcp-oauth`) |
+//! | look at the messages of servers | `ServersBuilder::on_frame`, `FrameLog`, `RecordedFrame`, `ProtocolFault` |
 //! | serve a box | `Service`, `serve_stdio_as`, `ServerInfo`, `ServeError` |
 //! | serve a folder of skills | `Service::skills`, `SkillFolder`, `OpenSkillFolderError` (feature `mcp-skills`) |
 //! | let clients in over HTTP | `Service::bearer_token`, `TokenVerifier`, `AccessToken` |
@@ -27,6 +28,8 @@ mod digest;
 mod elicitation;
 #[cfg(feature = "mcp-client")]
 mod file;
+#[cfg(feature = "mcp-client")]
+mod frames;
 #[cfg(feature = "mcp-client")]
 mod lock;
 #[cfg(feature = "mcp-client")]
@@ -45,6 +48,10 @@ pub use client::{
 pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
 #[cfg(feature = "mcp-client")]
 pub use config::{Config, ConfigProblem, ConfigWatch, ServerConfig, Settings};
+#[cfg(feature = "mcp-client")]
+pub use frames::{
+    Frame, FrameBatch, FrameDirection, FrameKind, FrameLog, ProtocolFault, RecordedFrame,
+};
 #[cfg(feature = "mcp-client")]
 pub use lock::LockFileError;
 #[cfg(feature = "cli")]

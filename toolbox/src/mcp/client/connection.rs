@@ -29,6 +29,7 @@ use super::stdio::{Child, Stdio};
 use super::{http, reason, text};
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
+use crate::mcp::frames::FrameObserver;
 use crate::text::cut;
 
 /// Options and resources common to the connections of all servers of a box.
@@ -42,6 +43,8 @@ pub(super) struct ConnectionOptions {
     pub(super) children: Count,
     /// `true` if servers of older versions are told that questions to the user are answered.
     pub(super) answers_questions: bool,
+    /// The observer of all messages.
+    pub(super) frames: Option<FrameObserver>,
     /// The tokens of servers that a user signed in to.
     #[cfg(feature = "mcp-oauth")]
     pub(super) credentials: Option<super::oauth::CredentialFile>,
@@ -207,7 +210,8 @@ impl Connection {
         mode: ClientLifecycleMode,
     ) -> Result<Self, (ConnectionError, bool)> {
         let config = target.config;
-        let notifications = Notifications::new(Arc::clone(target.name));
+        let frames = common.frames.as_ref().map(FrameObserver::tap);
+        let notifications = Notifications::new(Arc::clone(target.name), frames);
         let handler = NotificationHandler {
             notifications: Arc::clone(&notifications),
             capabilities: capabilities(config, common),

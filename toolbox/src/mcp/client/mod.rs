@@ -41,6 +41,7 @@ pub use status::{ServerState, ServerStatus, WithheldReason, WithheldTool};
 
 use super::config::ServerConfig;
 use super::count::Count;
+use super::frames::{Frame, FrameObserver};
 use super::lock::{Lock, LockFileError};
 use super::names::{InvalidServerNameError, Names};
 use crate::collection::ToolBox;
@@ -294,6 +295,7 @@ pub struct ServersBuilder {
     relays_questions: bool,
     on_change: Option<Listener>,
     connect: Connect,
+    frames: Option<FrameObserver>,
     #[cfg(feature = "mcp-oauth")]
     credentials: Option<CredentialFile>,
     #[cfg(feature = "mcp-oauth")]
@@ -311,6 +313,7 @@ impl Default for ServersBuilder {
             relays_questions: false,
             on_change: None,
             connect: Connect::default(),
+            frames: None,
             #[cfg(feature = "mcp-oauth")]
             credentials: None,
             #[cfg(feature = "mcp-oauth")]
@@ -394,6 +397,17 @@ impl ServersBuilder {
         self
     }
 
+    /// Calls a function with each message that is sent to a server or received from one, as it is
+    /// on the wire. It must not block: the connection waits for it. Default none, which costs
+    /// nothing.
+    ///
+    /// A [`FrameLog`](super::FrameLog) keeps them. Headers are no part of a frame, and so no
+    /// credentials; the arguments of calls are.
+    pub fn on_frame(mut self, observe: impl Fn(&Frame<'_>) + Send + Sync + 'static) -> Self {
+        self.frames = Some(FrameObserver::new(observe));
+        self
+    }
+
     /// Sends the tokens of a [`SignIn`] to servers with a URL, and renews them. Default none.
     ///
     /// A server with a configured `Authorization` header gets that one. A server that requires
@@ -443,6 +457,7 @@ impl ServersBuilder {
             http: http::SharedClient::default(),
             children: Count::default(),
             answers_questions: self.relays_questions || toolbox.can_ask(),
+            frames: self.frames,
             #[cfg(feature = "mcp-oauth")]
             credentials: self.credentials,
             #[cfg(feature = "mcp-oauth")]

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, broadcast};
 use crate::context::{CancellationToken, Conversation, Principal, ToolContext};
 use crate::mcp::client::questions::elicit;
 use crate::mcp::client::text;
+use crate::mcp::frames::{FrameDirection, FrameTap};
 use crate::sync::Mutex;
 use crate::text::cut;
 
@@ -27,6 +28,8 @@ pub(super) struct Notifications {
     stray: AtomicU64,
     too_long: AtomicU64,
     misfits: Mutex<BTreeMap<String, Misfits>>,
+    /// The observer of the messages of this connection.
+    frames: Option<FrameTap>,
 }
 
 /// The number of results of one tool that did not match its output schema, and the last fault.
@@ -82,9 +85,10 @@ const MAX_EARLY: usize = 64;
 const MAX_MESSAGE: usize = 4096;
 
 impl Notifications {
-    pub(super) fn new(server: Arc<str>) -> Arc<Self> {
+    pub(super) fn new(server: Arc<str>, frames: Option<FrameTap>) -> Arc<Self> {
         Arc::new(Self {
             server,
+            frames,
             changed: Notify::new(),
             updates: broadcast::Sender::new(WAITING_UPDATES),
             ended: CancellationToken::new(),
@@ -94,6 +98,20 @@ impl Notifications {
             too_long: AtomicU64::new(0),
             misfits: Mutex::default(),
         })
+    }
+
+    /// Hands a message to the observer of frames, if there is one.
+    pub(super) fn frame(&self, direction: FrameDirection, bytes: &[u8]) {
+        if let Some(frames) = &self.frames {
+            frames.pass(&self.server, direction, bytes, false);
+        }
+    }
+
+    /// Hands the beginning of a message that is longer than the limit to the observer of frames.
+    pub(super) fn cut_frame(&self, head: &[u8]) {
+        if let Some(frames) = &self.frames {
+            frames.pass(&self.server, FrameDirection::Received, head, true);
+        }
     }
 
     /// Records that the list of tools changed.

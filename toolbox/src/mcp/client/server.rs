@@ -174,6 +174,9 @@ impl Server {
             protocol_version: info.as_ref().map(|info| cleaned(info.protocol_version.as_str())),
             server_name: own.map(|own| cleaned(&own.name)),
             server_version: own.map(|own| cleaned(&own.version)),
+            capabilities: info
+                .as_ref()
+                .and_then(|info| serde_json::to_value(&info.capabilities).ok()),
             instructions: info.as_ref().and_then(|info| info.instructions.as_deref()).map(cleaned),
             tools: now.mounted.tools.iter().map(|tool| tool.name().to_owned()).collect(),
             prompts: now.mounted.prompts.iter().map(|own| own.name().to_owned()).collect(),

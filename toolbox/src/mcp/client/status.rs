@@ -35,6 +35,8 @@ pub struct ServerStatus {
     pub server_name: Option<String>,
     /// The version that the server reports.
     pub server_version: Option<String>,
+    /// The capabilities that it declares, as the protocol writes them.
+    pub capabilities: Option<serde_json::Value>,
     /// The server's instructions for its use.
     pub instructions: Option<String>,
     /// The names of its tools in the box, in the order of its list.

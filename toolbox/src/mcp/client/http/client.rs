@@ -26,6 +26,7 @@ use crate::mcp::client::notifications::Notifications;
 #[cfg(feature = "mcp-oauth")]
 use crate::mcp::client::oauth::Tokens;
 use crate::mcp::client::text;
+use crate::mcp::frames::FrameDirection;
 use crate::sync::Mutex;
 use crate::text::cut;
 
@@ -107,6 +108,60 @@ impl HttpTransport {
         let mut parked = self.parked.lock();
         let at = parked.iter().position(|(id, _)| id == event)?;
         parked.remove(at).map(|(_, reader)| reader)
+    }
+
+    /// Returns a refusal as an error, with the JSON-RPC error in its body, if any.
+    async fn refused(&self, response: Response) -> (Error, Option<ErrorData>) {
+        #[derive(Deserialize)]
+        struct RefusalBody {
+            error: ErrorData,
+        }
+        let status = response.status();
+        let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry = retry.map(str::to_owned);
+        let body = bounded(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
+        let error = match status {
+            status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
+                HttpStatusError::new(status.as_u16(), retry).into()
+            }
+            status => {
+                let body = String::from_utf8_lossy(&body);
+                let body = text::clean(cut(body.trim(), 200)).into_owned();
+                let colon = if body.is_empty() { "" } else { ": " };
+                StreamableHttpError::UnexpectedServerResponse(
+                    format!("HTTP {status}{colon}{body}").into(),
+                )
+            }
+        };
+        let error_data =
+            serde_json::from_slice::<RefusalBody>(&body).ok().map(|refusal| refusal.error);
+        if error_data.is_some() {
+            self.notifications.frame(FrameDirection::Received, &body);
+        }
+        (error, error_data)
+    }
+
+    /// Returns the answer contained in a refusal. With `is_probe`, any refusal is an answer: older
+    /// servers do not know the request.
+    async fn answer_in_refusal(
+        &self,
+        response: Response,
+        id: RequestId,
+        is_probe: bool,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let status = response.status();
+        let (error, error_data) = self.refused(response).await;
+        let is_about_us = matches!(status, StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
+        let answer = match error_data {
+            _ if is_about_us => None,
+            None if is_probe && status.is_client_error() => {
+                Some(ErrorData::invalid_request(error.to_string(), None))
+            }
+            error_data => error_data,
+        };
+        // The id may be missing, since a refusal can be sent before the request is parsed.
+        let message = answer.map(|answer| ServerJsonRpcMessage::error(answer, Some(id)));
+        message.map(|message| StreamableHttpPostResponse::Json(message, None)).ok_or(error)
     }
 
     fn events(
@@ -210,7 +265,11 @@ impl EventStream {
             self.last.clone_from(&sse.id);
         }
         let data = event.data.filter(|_| is_message);
-        match data.and_then(|data| self.reader.read(&data)) {
+        let received = |data: Vec<u8>| {
+            self.transport.notifications.frame(FrameDirection::Received, &data);
+            self.reader.read(&data)
+        };
+        match data.and_then(received) {
             Some(message) => Some(with_message(&message, sse)),
             None if sse == Sse::default() => None,
             None => Some(sse),
@@ -244,6 +303,7 @@ impl StreamableHttpClient for HttpTransport {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let in_session = session.is_some();
         let body = serde_json::to_vec(&message)?;
+        self.notifications.frame(FrameDirection::Sent, &body);
         let mut headers = headers(custom, session.as_deref())?;
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -254,12 +314,12 @@ impl StreamableHttpClient for HttpTransport {
         let ClientJsonRpcMessage::Request(request) = message else {
             return match response.status() {
                 status if status.is_success() => Ok(StreamableHttpPostResponse::Accepted),
-                _ => Err(refused(response).await.0),
+                _ => Err(self.refused(response).await.0),
             };
         };
         if !response.status().is_success() {
             let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-            return answer_in_refusal(response, request.id, is_probe && !in_session).await;
+            return self.answer_in_refusal(response, request.id, is_probe && !in_session).await;
         }
         let session = response.headers().get("mcp-session-id");
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
@@ -281,8 +341,14 @@ impl StreamableHttpClient for HttpTransport {
             }
             BodyKind::Json => {
                 let message = match bounded(response, self.max_message).await? {
-                    Some(body) => reader.read(&body),
-                    None => reader.cut_off(),
+                    Some(body) => {
+                        self.notifications.frame(FrameDirection::Received, &body);
+                        reader.read(&body)
+                    }
+                    None => {
+                        self.notifications.cut_frame(b"");
+                        reader.cut_off()
+                    }
                 };
                 match message {
                     Some(message) if reader.is_done() => {
@@ -309,7 +375,7 @@ impl StreamableHttpClient for HttpTransport {
                 Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
             }
             status if status.is_success() => Ok(()),
-            _ => Err(refused(response).await.0),
+            _ => Err(self.refused(response).await.0),
         }
     }
 
@@ -332,7 +398,7 @@ impl StreamableHttpClient for HttpTransport {
             (StatusCode::METHOD_NOT_ALLOWED, _) => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
-            (status, _) if !status.is_success() => Err(refused(response).await.0),
+            (status, _) if !status.is_success() => Err(self.refused(response).await.0),
             (_, BodyKind::Events) => {
                 let reader = last.as_deref().and_then(|last| self.unpark(last));
                 Ok(self.events(response, reader.unwrap_or_else(|| self.reader()), last).boxed())
@@ -418,55 +484,6 @@ async fn bounded(mut response: Response, max: usize) -> Result<Option<Vec<u8>>, 
         body.extend_from_slice(&piece);
     }
     Ok(Some(body))
-}
-
-/// Returns a refusal as an error, with the JSON-RPC error in its body, if any.
-async fn refused(response: Response) -> (Error, Option<ErrorData>) {
-    #[derive(Deserialize)]
-    struct RefusalBody {
-        error: ErrorData,
-    }
-    let status = response.status();
-    let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let retry = retry.map(str::to_owned);
-    let body = bounded(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
-    let error = match status {
-        status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
-            HttpStatusError::new(status.as_u16(), retry).into()
-        }
-        status => {
-            let body = String::from_utf8_lossy(&body);
-            let body = text::clean(cut(body.trim(), 200)).into_owned();
-            let colon = if body.is_empty() { "" } else { ": " };
-            StreamableHttpError::UnexpectedServerResponse(
-                format!("HTTP {status}{colon}{body}").into(),
-            )
-        }
-    };
-    let error_data = serde_json::from_slice::<RefusalBody>(&body).ok().map(|refusal| refusal.error);
-    (error, error_data)
-}
-
-/// Returns the answer contained in a refusal. With `is_probe`, any refusal is an answer: older
-/// servers do not know the request.
-async fn answer_in_refusal(
-    response: Response,
-    id: RequestId,
-    is_probe: bool,
-) -> Result<StreamableHttpPostResponse, Error> {
-    let status = response.status();
-    let (error, error_data) = refused(response).await;
-    let is_about_us = matches!(status, StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
-    let answer = match error_data {
-        _ if is_about_us => None,
-        None if is_probe && status.is_client_error() => {
-            Some(ErrorData::invalid_request(error.to_string(), None))
-        }
-        error_data => error_data,
-    };
-    // The id may be missing, since a refusal can be sent before the request is parsed.
-    let message = answer.map(|answer| ServerJsonRpcMessage::error(answer, Some(id)));
-    message.map(|message| StreamableHttpPostResponse::Json(message, None)).ok_or(error)
 }
 
 fn client_error(error: reqwest::Error) -> Error {

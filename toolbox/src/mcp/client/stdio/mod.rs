@@ -27,6 +27,7 @@ use lines::{ChildLine, ChildLines};
 
 use super::envelope::{MessageReader, in_envelope};
 use super::notifications::Notifications;
+use crate::mcp::frames::FrameDirection;
 
 /// The standard streams of a child, as a transport of rmcp.
 pub(super) struct Stdio {
@@ -89,8 +90,13 @@ impl Transport<RoleClient> for Stdio {
             }
         }
         let stdin = Arc::clone(&self.stdin);
+        let line = serde_json::to_vec(&item);
+        if let Ok(line) = &line {
+            // Before it is written, since the answer may be faster than this task.
+            self.notifications.frame(FrameDirection::Sent, line);
+        }
         async move {
-            let mut line = serde_json::to_vec(&item)?;
+            let mut line = line?;
             line.push(b'\n');
             match &mut *stdin.lock().await {
                 Some(stdin) => {
@@ -119,8 +125,16 @@ impl Transport<RoleClient> for Stdio {
                 return None;
             };
             let message = match line {
-                ChildLine::Whole(line) => self.reader.read(&line),
-                ChildLine::TooLong { head, tail } => self.reader.too_long(&head, &tail),
+                ChildLine::Whole(line) => {
+                    if !line.trim_ascii().is_empty() {
+                        self.notifications.frame(FrameDirection::Received, &line);
+                    }
+                    self.reader.read(&line)
+                }
+                ChildLine::TooLong { head, tail } => {
+                    self.notifications.cut_frame(&head);
+                    self.reader.too_long(&head, &tail)
+                }
             };
             if let Some(message) = message {
                 let answers_probe = |(id, _): &(RequestId, Instant)| match &message {
