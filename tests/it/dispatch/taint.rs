@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolbox::agent::{Agent, StopReason};
 use toolbox::call::FailureKind;
-use toolbox::context::{ApprovalRequest, Decision, Taint};
+use toolbox::context::{ApprovalRequest, Decision, Taint, TaintSource};
 use toolbox::testing::{ScriptedModel, check};
 use toolbox::{
     History, Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult, tool, tools, toolset,
@@ -31,6 +31,30 @@ fn pay(to: &str, cents: u64) -> String {
 
 fn conversation() -> ToolContext {
     ToolContext::new().with(Taint::new())
+}
+
+#[tokio::test]
+async fn a_taint_names_its_sources_and_keeps_the_last_ones() {
+    let foreign = |name: String| Tool::new(name, "Reads").call(|_| "text").untrusted();
+    let toolbox = ToolBox::from(tools![read_mail, pay]);
+    let taint = Taint::new();
+    let context = ToolContext::new().with(taint.clone());
+    assert_eq!(taint.sources(), []);
+    toolbox.call_in(&context, ToolCall::new("1", "pay", r#"{"to": "a", "cents": 1}"#)).await;
+    assert_eq!(taint.sources(), []);
+    for id in ["2", "3"] {
+        toolbox.call_in(&context, ToolCall::new(id, "read_mail", "{}")).await;
+    }
+    taint.mark();
+    let mail = TaintSource::Result("read_mail".into());
+    assert_eq!(taint.sources(), [mail.clone(), TaintSource::Other]);
+
+    toolbox.register((0..20).map(|at| foreign(format!("page{at}"))).collect::<Vec<_>>());
+    for at in 0..20 {
+        toolbox.call_in(&context, ToolCall::new("4", format!("page{at}"), "{}")).await;
+    }
+    let results: Vec<_> = (4..20).map(|at| TaintSource::Result(format!("page{at}"))).collect();
+    assert_eq!(taint.sources(), [vec![TaintSource::Other], results].concat());
 }
 
 #[test]

@@ -73,5 +73,5 @@ pub use question_desk::PendingQuestion;
 pub use rules::InvalidRuleError;
 pub(crate) use state::StateMap;
 pub use state::{Requirement, State};
-pub use taint::Taint;
+pub use taint::{Taint, TaintSource};
 pub use trace::TraceContext;

@@ -61,6 +61,21 @@ const LONGEST_URL: usize = 2048;
 #[derive(Clone, Default)]
 pub struct Taint(Arc<TaintState>);
 
+/// The most sources that are kept, of results and of definitions each.
+const MOST_SOURCES: usize = 16;
+
+/// A source of untrusted text in a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TaintSource {
+    /// A result of the tool of this name.
+    Result(String),
+    /// The definition of the tool of this name.
+    Definition(String),
+    /// Text that is of no known tool: the program added it, or it begins the conversation.
+    Other,
+}
+
 /// The tool that a result comes from, as far as trust goes.
 pub(crate) struct ResultSource<'a> {
     pub(crate) definition: &'a ToolDefinition,
@@ -76,6 +91,7 @@ struct TaintState {
     /// `true` if the first text of the conversation does not come from the user.
     begun_by_others: bool,
     shown_urls: Mutex<IndexSet<Box<str>>>,
+    sources: Mutex<IndexSet<TaintSource>>,
 }
 
 impl Taint {
@@ -90,6 +106,7 @@ impl Taint {
         Self(Arc::new(TaintState {
             tainted: AtomicBool::new(true),
             begun_by_others: true,
+            sources: Mutex::new(IndexSet::from([TaintSource::Other])),
             ..TaintState::default()
         }))
     }
@@ -107,6 +124,34 @@ impl Taint {
 
     /// Marks the conversation as tainted, for untrusted text that the program itself adds to it.
     pub fn mark(&self) {
+        self.mark_by([TaintSource::Other]);
+    }
+
+    /// Returns where the untrusted text comes from, the oldest first: the last 16 tools whose
+    /// results it is, and the first 16 whose definitions.
+    #[must_use]
+    pub fn sources(&self) -> Vec<TaintSource> {
+        self.0.sources.lock().iter().cloned().collect()
+    }
+
+    fn mark_by(&self, sources: impl IntoIterator<Item = TaintSource>) {
+        let mut kept = self.0.sources.lock();
+        for source in sources {
+            let is_result = |own: &TaintSource| matches!(own, TaintSource::Result(_));
+            if kept.contains(&source) {
+                continue;
+            }
+            let kind = is_result(&source);
+            let is_full = kept.iter().filter(|own| is_result(own) == kind).count() >= MOST_SOURCES;
+            if is_full && !kind {
+                continue;
+            }
+            if is_full && let Some(oldest) = kept.iter().position(is_result) {
+                kept.shift_remove_index(oldest);
+            }
+            kept.insert(source);
+        }
+        drop(kept);
         self.0.tainted.store(true, Ordering::Release);
     }
 
@@ -138,8 +183,13 @@ impl Taint {
     /// An agent's run does so with every request, and a search with what it finds. For a program
     /// with a loop of its own: `taint.show_definitions(&toolbox.definitions())`.
     pub fn show_definitions<'a>(&self, definitions: impl IntoIterator<Item = &'a ToolDefinition>) {
-        if definitions.into_iter().any(ToolDefinition::is_untrusted) {
-            self.mark();
+        let untrusted = definitions.into_iter().filter(|own| own.is_untrusted());
+        let mut sources = untrusted
+            .take(MOST_SOURCES)
+            .map(|own| TaintSource::Definition(own.name.clone()))
+            .peekable();
+        if sources.peek().is_some() {
+            self.mark_by(sources);
         }
     }
 
@@ -150,8 +200,11 @@ impl Taint {
             let mut shown = self.shown_urls();
             urls(&result.text(), |url| keep(&mut shown, url));
         }
-        if source.is_untrusted && !result.is_of_gate() || repeats_definition(source, result) {
-            self.mark();
+        let name = || source.definition.name.clone();
+        if source.is_untrusted && !result.is_of_gate() {
+            self.mark_by([TaintSource::Result(name())]);
+        } else if repeats_definition(source, result) {
+            self.mark_by([TaintSource::Definition(name())]);
         }
     }
 
@@ -331,6 +384,27 @@ mod tests {
         ] {
             check(text, url, false);
         }
+    }
+
+    #[test]
+    fn definitions_are_sources_if_they_are_untrusted_and_the_first_stay() {
+        let definition = |at: usize| {
+            let name = format!("tool{at}");
+            let mut own = ToolDefinition::new(name, "", serde_json::json!({"type": "object"}));
+            own.untrusted = at % 2 == 1;
+            own
+        };
+        let definitions: Vec<_> = (0..80).map(definition).collect();
+        let taint = Taint::new();
+        taint.show_definitions(&definitions[..1]);
+        assert_eq!(taint.sources(), []);
+        assert!(!taint.is_tainted());
+        taint.show_definitions(&definitions);
+        taint.show_definitions(&definitions[40..]);
+        let name = |at: usize| TaintSource::Definition(format!("tool{}", 2 * at + 1));
+        assert_eq!(taint.sources(), (0..MOST_SOURCES).map(name).collect::<Vec<_>>());
+        assert!(taint.is_tainted());
+        assert_eq!(Taint::begun_by_others().sources(), [TaintSource::Other]);
     }
 
     #[test]

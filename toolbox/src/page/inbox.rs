@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::context::{
     Answer, ApprovalRequest, Approver, Asker, Conversation, Decision, Principal, Question,
-    QuestionForm, ToolContext,
+    QuestionForm, Taint, TaintSource, ToolContext,
 };
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
@@ -218,6 +218,14 @@ impl Drop for EntryGuard {
     }
 }
 
+fn taint_source(source: &TaintSource) -> Value {
+    match source {
+        TaintSource::Result(tool) => json!({"kind": "result", "tool": tool}),
+        TaintSource::Definition(tool) => json!({"kind": "definition", "tool": tool}),
+        TaintSource::Other => json!({"kind": "other", "tool": null}),
+    }
+}
+
 /// Returns the facts about the call that an entry belongs to.
 fn of_call(context: &ToolContext) -> Value {
     let conversation = context.get::<Conversation>();
@@ -229,6 +237,8 @@ fn of_call(context: &ToolContext) -> Value {
         "conversation": conversation.map(|own| format!("{}/{}", own.channel, own.chat_id)),
         "depth": context.depth(),
         "tainted": context.is_tainted(),
+        "taint": context.get::<Taint>().map(Taint::sources).unwrap_or_default().iter()
+            .map(taint_source).collect::<Vec<_>>(),
         "since_ms": u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
     })
 }
