@@ -14,6 +14,8 @@ use toolbox::event::EventSink;
 use toolbox::page::{Inbox, OpenPageError, Page};
 use toolbox::{ToolBox, ToolCall, tool, tools};
 
+mod inspect;
+
 /// The time for anything to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -14,7 +14,7 @@ use super::program::Configured;
 use super::serve::{interruption, logged, token_in, unless_interrupted};
 use super::source::ranking;
 use crate::collection::ToolBox;
-use crate::mcp::{Connect, ServerConfig, Servers};
+use crate::mcp::{Connect, FrameLog, ServerConfig, Servers};
 use crate::page::Page;
 use crate::text::clean;
 
@@ -67,17 +67,19 @@ pub(super) async fn inspect(wanted: InspectCommand) -> Outcome {
     };
     let attendance = Attendance::new();
     let toolbox = attendance.attend(ToolBox::builder()).build().unwrap_or_default();
+    let frames = FrameLog::new();
     let mounting = Servers::builder()
         .server("inspected", config)
         .relay_questions(true)
         .connect_when(Connect::InBackground)
         .on_change(logged)
+        .on_frame(frames.recorder())
         .mount(&toolbox);
     let servers = match mounting.await {
         Ok(servers) => servers,
         Err(error) => return Outcome::failed(Exit::Config, error.to_string()),
     };
-    let page = attendance.page(toolbox).servers(servers.clone(), false);
+    let page = attendance.page(toolbox).servers(servers.clone(), false).frames(frames);
     let outcome = opened(page, wanted.page).await;
     servers.close().await;
     outcome

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::admission::Admitted;
 use super::inner::PageInner;
+use super::offers;
 use super::reply::refused;
 use crate::call::{ArgumentsError, ToolCall, ToolResult};
 use crate::context::{CancellationToken, Conversation, ToolContext};
@@ -32,9 +33,22 @@ pub(super) struct WantedCall {
     /// The id, by which the page cancels the call.
     #[serde(default)]
     pub(super) id: String,
+    #[serde(default)]
+    pub(super) kind: CalledKind,
+    /// The name of the tool or the prompt, or the URI of the resource.
     pub(super) tool: String,
     /// The arguments as JSON text, so that no number is rounded on the way.
     pub(super) arguments: String,
+}
+
+/// The kind of what is called.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CalledKind {
+    #[default]
+    Tool,
+    Prompt,
+    Resource,
 }
 
 /// Returns the faults of arguments, or the repairs that the gate would make.
@@ -94,13 +108,21 @@ pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted)
             let _ = reports.try_send(CallLine::Report(line(&report)));
         });
     let toolbox = page.options.toolbox.clone();
-    let call = ToolCall::new(id, wanted.tool, wanted.arguments);
+    let (name, arguments) = (wanted.tool, wanted.arguments);
     tokio::spawn(async move {
         let _guard = guard;
         let began = Instant::now();
-        let result = toolbox.call_in(&context, call).await;
+        let result = match wanted.kind {
+            CalledKind::Tool => {
+                let call = ToolCall::new(id, name, arguments);
+                shown(&toolbox.call_in(&context, call).await, began)
+            }
+            CalledKind::Prompt => offers::prompt(&toolbox, &context, &name, &arguments).await,
+            CalledKind::Resource => offers::resource(&toolbox, &context, &name).await,
+        };
         drop(context);
-        let result = line(&json!({"result": shown(&result, began)}));
+        let took = began.elapsed().as_secs_f64() * 1000.0;
+        let result = line(&json!({"result": result, "took_ms": took}));
         let _ = sender.send(CallLine::Last(result)).await;
     });
     let mut response = Response::new(Body::new(LineBody { lines: Some(receiver), token }));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::log::LiveLog;
+use super::offers::WantedResources;
 use super::options::PageOptions;
 use super::sessions::Sessions;
 use super::tools::ToolIndex;
@@ -18,6 +19,8 @@ pub(super) struct PageInner {
     pub(super) sessions: Sessions,
     /// The running calls of the page, by the id that it gave them.
     pub(super) calls: Mutex<HashMap<String, CancellationToken>>,
+    /// The resources whose changes some page wants to hear of.
+    pub(super) wanted: Mutex<WantedResources>,
     pub(super) index: ToolIndex,
     pub(super) live: Arc<LiveLog>,
 }
@@ -33,6 +36,7 @@ impl PageInner {
             allowed: AllowedOrigins::new(&options.hosts, &origins, sessions.has_token()),
             sessions,
             calls: Mutex::default(),
+            wanted: Mutex::default(),
             index: ToolIndex::default(),
             live: Arc::new(LiveLog::new()),
             options,

@@ -13,14 +13,16 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Frame;
 use serde_json::{Value, json};
+use tokio::sync::broadcast::error::TryRecvError;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::admission::Admitted;
 use super::inner::PageInner;
 use super::log::event;
+use super::offers::ResourceUpdates;
 use super::reply::refused;
-use super::servers;
+use super::{frames, offers, servers};
 use crate::context::CancellationToken;
 
 /// The most open streams.
@@ -65,6 +67,7 @@ fn state(page: &PageInner) -> Value {
     json!({
         "boot": page.live.boot(),
         "generation": page.options.toolbox.generation(),
+        "offers": offers::counts(&page.options.toolbox),
         "servers": servers::status(page),
     })
 }
@@ -81,6 +84,7 @@ async fn feed(
     let mut waiting = page.options.inbox.changes();
     waiting.mark_changed();
     let mut sent_state = Value::Null;
+    let (mut sent_frames, mut updates) = (None, offers::updates(&page));
     let mut told = page.live.dropped();
     let mut clock = interval(PACE);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -104,6 +108,16 @@ async fn feed(
             let entries = json!({"waiting": page.options.inbox.waiting()});
             event(&mut piece, "waiting", None, &entries.to_string());
         }
+        let frames = frames::count(&page);
+        if frames != sent_frames {
+            event(&mut piece, "frames", None, &json!({ "count": frames }).to_string());
+            sent_frames = frames;
+        }
+        match &mut updates {
+            Some(updates) => write_updates(updates, &mut piece),
+            // The box may get its first resource later.
+            None => updates = offers::updates(&page),
+        }
         if silent.is_multiple_of(20) || silent > KEEP_ALIVE {
             let now = state(&page);
             if now != sent_state {
@@ -123,6 +137,18 @@ async fn feed(
         if !piece.is_empty() && pieces.send(piece.into()).await.is_err() {
             return;
         }
+    }
+}
+
+/// Writes the URIs of resources that changed; `null` for changes that this page was too slow for.
+fn write_updates(updates: &mut ResourceUpdates, piece: &mut String) {
+    loop {
+        let uri = match updates.try_recv() {
+            Ok(uri) => Some(uri),
+            Err(TryRecvError::Lagged(_)) => None,
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+        };
+        event(piece, "updated", None, &json!({ "uri": uri.as_deref() }).to_string());
     }
 }
 

@@ -44,11 +44,13 @@
 mod admission;
 mod assets;
 mod calls;
+mod frames;
 mod inbox;
 mod inner;
 mod listen;
 mod live;
 mod log;
+mod offers;
 mod options;
 mod page;
 mod reply;

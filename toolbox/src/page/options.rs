@@ -25,6 +25,8 @@ pub(super) struct PageOptions {
     pub(super) servers: Option<crate::mcp::Servers>,
     #[cfg(feature = "mcp-client")]
     pub(super) has_lock: bool,
+    #[cfg(feature = "mcp-client")]
+    pub(super) frames: Option<crate::mcp::FrameLog>,
 }
 
 impl PageOptions {
@@ -42,6 +44,8 @@ impl PageOptions {
             servers: None,
             #[cfg(feature = "mcp-client")]
             has_lock: false,
+            #[cfg(feature = "mcp-client")]
+            frames: None,
         }
     }
 }

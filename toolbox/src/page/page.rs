@@ -146,6 +146,17 @@ impl Page {
         })
     }
 
+    /// Shows the messages of mounted servers as they are on the wire, from a log that
+    /// [`ServersBuilder::on_frame`](crate::mcp::ServersBuilder::on_frame) fills (feature
+    /// `mcp-client`).
+    ///
+    /// They hold the arguments of all calls, secret ones included. Default: none are shown.
+    #[cfg(feature = "mcp-client")]
+    #[must_use]
+    pub fn frames(self, log: crate::mcp::FrameLog) -> Self {
+        self.with(|options| options.frames = Some(log))
+    }
+
     /// Returns a link that opens the page once, within a day. `base_url` is the URL of the page,
     /// such as `http://127.0.0.1:8080`.
     ///

@@ -18,7 +18,7 @@ use super::inbox::TooLate;
 use super::inner::{PageInner, PageState};
 use super::reply::{json_of, json_text, refused};
 use super::sessions::NoSession;
-use super::{live, log, servers, tools};
+use super::{frames, live, log, offers, servers, tools};
 use crate::call::{Arguments, ToolCall};
 use crate::context::{Answer, CancellationToken, Decision};
 
@@ -44,6 +44,10 @@ pub(super) fn router(page: Arc<PageInner>, closing: CancellationToken) -> Router
         .route("/api/state", get(state))
         .route("/api/tools", get(list))
         .route("/api/tool", post(tool))
+        .route("/api/offers", get(offers::list))
+        .route("/api/complete", post(offers::complete))
+        .route("/api/subscribe", post(offers::subscribe))
+        .route("/api/frames", post(frames::since))
         .route("/api/search", post(search))
         .route("/api/waiting", get(waiting))
         .route("/api/events", get(events))
@@ -104,6 +108,9 @@ async fn state(State(page): PageState) -> Response {
         "generation": options.toolbox.generation(),
         "tools": options.toolbox.len(),
         "servers": servers::status(&page),
+        "offers": offers::counts(&options.toolbox),
+        "frames": frames::count(&page),
+        "streams": *page.live.streams.borrow(),
         "lock_file": servers::has_lock(&page),
         "mcp_url": options.mcp_url,
         "waiting": options.inbox.waiting(),

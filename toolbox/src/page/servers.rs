@@ -66,6 +66,7 @@ mod mounted {
             "protocol_version": status.protocol_version,
             "server_name": status.server_name,
             "server_version": status.server_version,
+            "capabilities": status.capabilities,
             "instructions": status.instructions,
             "tools": status.tools.len(),
             "prompts": status.prompts,
