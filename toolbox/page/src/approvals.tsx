@@ -2,8 +2,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { Refusal, post } from "./api";
 import { Form, initial } from "./form/index";
-import type { Fault, Json } from "./form/index";
+import type { Fault } from "./form/index";
 import { parse, write } from "./form/json";
+import { useJsonText } from "./json-text";
+import { live } from "./live/live";
+import { leading } from "./live/leading";
 import { href, waiting } from "./state";
 import type { Waiting } from "./state";
 import { useStore } from "./store";
@@ -118,9 +121,10 @@ function Entry({ entry, settle }: { entry: Waiting; settle(own: Settled): void }
           </>
         )}
         {entry.depth > 0 && `Within ${entry.depth} call${entry.depth > 1 ? "s" : ""} above. `}
-        <a href={href("live", `call:${entry.call}`)}>What led to it</a>
+        <a href={href("live", `call:${entry.call}`)}>The call in Live</a>
       </p>
-      {entry.tainted && <p class="warn">The model has read text of untrusted sources before this call.</p>}
+      {entry.tainted && <Taint sources={entry.taint} />}
+      <Leading entry={entry} />
       {hints.destructiveHint && <p class="warn">The tool may destroy something.</p>}
       {entry.kind === "approval" ? (
         <Decide entry={entry} busy={busy} faults={faults} say={say} />
@@ -151,6 +155,71 @@ function Entry({ entry, settle }: { entry: Waiting; settle(own: Settled): void }
   );
 }
 
+const READ = { result: "a result of", definition: "the definition of", other: "text from outside of tools" };
+
+/** The untrusted sources of what the model has read. */
+function Taint({ sources }: { sources: Waiting["taint"] }) {
+  return (
+    <div class="warn">
+      <p>The model has read text of untrusted sources before this call{sources.length > 0 && ":"}</p>
+      {sources.length > 0 && (
+        <ul>
+          {sources.map((source, at) => (
+            <li key={at}>
+              {READ[source.kind]}{" "}
+              {source.tool !== null && (
+                <code>
+                  <Line text={source.tool} max={120} />
+                </code>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** What happened before the call in the same run or conversation, as far as this page has heard of it. */
+function Leading({ entry }: { entry: Waiting }) {
+  const log = useStore(live);
+  const led = leading(log, entry);
+  if (!led.text && led.calls.length === 0 && led.path.length === 0) {
+    return null;
+  }
+  return (
+    <details>
+      <summary>
+        What led to it{led.calls.length > 0 && `: ${number(led.calls.length)} call${led.calls.length > 1 ? "s" : ""} before`}
+      </summary>
+      {led.path.length > 0 && (
+        <p>
+          The agent <Line text={led.path.join(" › ")} max={200} />, step {led.step}
+        </p>
+      )}
+      {led.text && <Block text={led.text} label="Text of the model" />}
+      <ul class="history">
+        {led.calls.map((call) => (
+          <li key={call.number}>
+            <a href={href("live", `call:${call.id}`)}>
+              <Line text={call.tool} max={80} />
+            </a>{" "}
+            <span class={`state ${call.state}`}>{call.state}</span>{" "}
+            <code>
+              <Line text={call.arguments ?? ""} max={160} />
+            </code>
+            {call.text && (
+              <span class="quiet">
+                <Line text={call.text} max={160} />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
 interface SayProps {
   entry: Waiting;
   busy: boolean;
@@ -159,28 +228,35 @@ interface SayProps {
 
 function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
   const [schema] = useState(() => parse(entry.schema ?? "true"));
-  const [text, setText] = useState(() => pretty(entry.arguments ?? "{}"));
+  const { text, value, syntax, setText, setValue } = useJsonText(() => pretty(entry.arguments ?? "{}"));
   const [edits, setEdits] = useState(false);
   const [reason, setReason] = useState("");
-  let value: Json | undefined;
-  let syntax = "";
-  try {
-    value = parse(text);
-  } catch (error) {
-    syntax = String(error);
-  }
   return (
     <>
       {edits ? (
         <div class="pair">
-          <form aria-label="Other arguments" onSubmit={(event) => event.preventDefault()}>
-            {!syntax && (
+          <form
+            id={`edit-${entry.id}`}
+            aria-label="Other arguments"
+            noValidate
+            autocomplete="off"
+            onSubmit={(event) => {
+              event.preventDefault();
+              // A field that holds no JSON, or no number, is shown first: its value is an older one.
+              if (!busy && !syntax && event.currentTarget.reportValidity()) {
+                void say({ word: "edit", arguments: text }, "approved with other arguments");
+              }
+            }}
+          >
+            {syntax ? (
+              <p class="warn">The JSON beside cannot be read, so the form waits for it.</p>
+            ) : (
               <Form
                 schema={schema}
                 value={value}
                 faults={faults}
                 disabled={busy}
-                onChange={(value) => setText(value === undefined ? "{}" : write(value, { indent: 2 }))}
+                onChange={setValue}
               />
             )}
           </form>
@@ -204,7 +280,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
       <p class="acts">
         {edits ? (
           <>
-            <button type="button" class="primary" disabled={busy || syntax !== ""} onClick={() => say({ word: "edit", arguments: text }, "approved with other arguments")}>
+            <button type="submit" form={`edit-${entry.id}`} class="primary" disabled={busy || syntax !== ""}>
               Approve with these arguments
             </button>
             <button type="button" disabled={busy} onClick={() => (setEdits(false), setText(pretty(entry.arguments ?? "{}")))}>
@@ -246,14 +322,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
 
 function Reply({ entry, busy, say }: SayProps) {
   const [schema] = useState(() => parse(entry.schema ?? "true"));
-  const [text, setText] = useState(() => write(initial(schema) ?? {}, { indent: 2 }));
-  let value: Json | undefined;
-  let syntax = "";
-  try {
-    value = parse(text);
-  } catch (error) {
-    syntax = String(error);
-  }
+  const { text, value, syntax, setText, setValue } = useJsonText(() => write(initial(schema) ?? {}, { indent: 2 }));
   return (
     <form
       aria-label="Answer"
@@ -266,7 +335,7 @@ function Reply({ entry, busy, say }: SayProps) {
     >
       <Block text={entry.message ?? ""} label="Question" />
       {!syntax && (
-        <Form schema={schema} value={value} faults={[]} disabled={busy} onChange={(value) => setText(value === undefined ? "{}" : write(value, { indent: 2 }))} />
+        <Form schema={schema} value={value} faults={[]} disabled={busy} onChange={setValue} />
       )}
       <details>
         <summary>JSON</summary>

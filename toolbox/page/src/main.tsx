@@ -4,6 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { Refusal, follow, forgetKey, get, hasKey, openSession, post } from "./api";
 import { Approvals } from "./approvals";
 import { Live, live } from "./live/live";
+import { Prompts } from "./offers/prompts";
+import { Resources } from "./offers/resources";
+import { loadOffers, updated } from "./offers/store";
+import { forgetFrames, framesCame } from "./protocol/frames";
+import { Protocol } from "./protocol/protocol";
 import { Tools } from "./tools";
 import { connection, go, href, program, route, session, tools, waiting } from "./state";
 import type { ProgramState, ToolSummary, Waiting } from "./state";
@@ -14,9 +19,27 @@ import "./style.css";
 const TABS: [string, string][] = [
   ["tools", "Tools"],
   ["try", "Try"],
+  ["prompts", "Prompts"],
+  ["resources", "Resources"],
   ["live", "Live"],
   ["approvals", "Approvals"],
+  ["protocol", "Protocol"],
 ];
+
+/** Returns `true` for a tab that has something to show. */
+function isUsed(tab: string, own: ProgramState | null): boolean {
+  const inspects = own?.frames != null;
+  switch (tab) {
+    case "prompts":
+      return inspects || (own?.offers.prompts ?? 0) > 0;
+    case "resources":
+      return inspects || (own?.offers.resources ?? 0) > 0;
+    case "protocol":
+      return inspects;
+    default:
+      return true;
+  }
+}
 
 function message(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -57,7 +80,7 @@ async function resume(): Promise<void> {
 }
 
 async function load(): Promise<void> {
-  const [state, list] = await Promise.all([get<ProgramState>("/api/state"), get<{ tools: ToolSummary[] }>("/api/tools")]);
+  const [state, list] = await Promise.all([get<ProgramState>("/api/state"), get<{ tools: ToolSummary[] }>("/api/tools"), loadOffers()]);
   program.set(state);
   tools.set(list.tools);
   await hear(state.waiting);
@@ -83,6 +106,7 @@ async function hear(entries: Waiting[]): Promise<void> {
 function listen(): () => void {
   let generation = program.value?.generation ?? -1;
   let boot = program.value?.boot ?? "";
+  let counts = JSON.stringify(program.value?.offers);
   return follow({
     event(name, data) {
       if (name === "event") {
@@ -91,11 +115,23 @@ function listen(): () => void {
       } else if (name === "lost") {
         live.value.lost += data.events;
         live.touch();
+      } else if (name === "frames") {
+        framesCame(data.count);
+      } else if (name === "updated") {
+        updated(data.uri);
       } else if (name === "waiting") {
         void hear(data.waiting);
       } else if (name === "state") {
         if (program.value) {
-          program.set({ ...program.value, servers: data.servers });
+          program.set({ ...program.value, servers: data.servers, offers: data.offers });
+        }
+        const listed = JSON.stringify(data.offers);
+        if (listed !== counts) {
+          counts = listed;
+          loadOffers().catch(() => {});
+        }
+        if (data.boot !== boot) {
+          forgetFrames();
         }
         if (data.generation !== generation || data.boot !== boot) {
           ({ generation, boot } = data);
@@ -122,6 +158,8 @@ function Open() {
   const entries = useStore(waiting);
   const link = useStore(connection);
   useEffect(listen, []);
+  // On a narrow screen the tabs scroll.
+  useEffect(() => document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [tab]);
 
   useEffect(() => {
     // Somebody who looks at the page uses it.
@@ -151,7 +189,7 @@ function Open() {
         </h1>
         <nav aria-label="Tabs">
           <ul>
-            {TABS.map(([name, label]) => (
+            {TABS.filter(([name]) => isUsed(name, own)).map(([name, label]) => (
               <li key={name}>
                 <a href={href(name)} aria-current={tab === name ? "page" : undefined}>
                   {label}
@@ -178,10 +216,27 @@ function Open() {
         )}
       </div>
       <main id="content" tabIndex={-1}>
-        {tab === "live" ? <Live /> : tab === "approvals" ? <Approvals /> : <Tools mode={tab === "try" ? "try" : "tools"} />}
+        <Content tab={tab} />
       </main>
     </>
   );
+}
+
+function Content({ tab }: { tab: string }) {
+  switch (tab) {
+    case "prompts":
+      return <Prompts />;
+    case "resources":
+      return <Resources />;
+    case "live":
+      return <Live />;
+    case "approvals":
+      return <Approvals />;
+    case "protocol":
+      return <Protocol />;
+    default:
+      return <Tools mode={tab === "try" ? "try" : "tools"} />;
+  }
 }
 
 function Menu() {

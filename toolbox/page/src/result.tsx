@@ -204,7 +204,7 @@ function Table({ rows }: { rows: Record<string, unknown>[] }) {
 }
 
 /** A part that is no text: a picture, a sound, a document, a link. */
-function Part({ part }: { part: any }) {
+export function Part({ part }: { part: any }) {
   const type = String(part.mimeType ?? "");
   if (part.type === "image") {
     return RASTER.test(type) ? (

@@ -30,6 +30,7 @@ export interface ServerStatus {
   protocol_version: string | null;
   server_name: string | null;
   server_version: string | null;
+  capabilities: any;
   instructions: string | null;
   tools: number;
   prompts: string[];
@@ -49,6 +50,8 @@ export interface Waiting {
   conversation: string | null;
   depth: number;
   tainted: boolean;
+  /** The untrusted sources of what the model has read. */
+  taint: { kind: "result" | "definition" | "other"; tool: string | null }[];
   since_ms: number;
   arguments?: string;
   schema?: string;
@@ -59,6 +62,12 @@ export interface Waiting {
   url?: string;
 }
 
+export interface OfferCounts {
+  prompts: number;
+  resources: number;
+  generations: number[];
+}
+
 export interface ProgramState {
   title: string;
   version: string;
@@ -66,6 +75,9 @@ export interface ProgramState {
   generation: number;
   tools: number;
   servers: ServerStatus[];
+  offers: OfferCounts;
+  /** The number of messages of servers so far; `null` if none are shown. */
+  frames: number | null;
   lock_file: boolean;
   mcp_url: string | null;
   waiting: Waiting[];

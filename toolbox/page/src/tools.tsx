@@ -519,6 +519,12 @@ function Server({ server, lock }: { server: ServerStatus; lock: boolean }) {
           <Block text={server.instructions} label="Instructions of the server" />
         </details>
       )}
+      {server.capabilities && (
+        <details>
+          <summary>Capabilities</summary>
+          <Block text={JSON.stringify(server.capabilities, null, 2)} label="Capabilities of the server" />
+        </details>
+      )}
       <Names what="prompts" names={server.prompts} />
       <Names what="resources" names={server.resources} />
       {server.error && (

@@ -1,12 +1,14 @@
 // A tool tried by hand: the form beside the JSON, the result, and the calls before.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Refusal, post, stream } from "./api";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { post } from "./api";
 import { asCommand, asCurl, asTest } from "./copies";
 import { Form, initial } from "./form/index";
 import type { Fault, Json } from "./form/index";
 import { parse, write } from "./form/json";
+import { useJsonText } from "./json-text";
 import { Result, textOf } from "./result";
 import type { CallResult } from "./result";
+import { Running, useRunner } from "./running";
 import { program } from "./state";
 import { useStore } from "./store";
 import type { Detail } from "./tools";
@@ -18,12 +20,6 @@ interface Past {
   at: number;
   result: CallResult | null;
   fault: string;
-}
-
-interface Progress {
-  done: number;
-  total: number | null;
-  message: string | null;
 }
 
 interface Check {
@@ -43,22 +39,12 @@ const drafts = new Map<string, string>();
 export function Try({ detail }: { detail: Detail }) {
   const schema = useMemo(() => parse(detail.schema), [detail.schema]);
   const state = useStore(program);
-  const [text, setText] = useState(() => drafts.get(detail.name) ?? first(detail, schema));
+  const { text, value, syntax, setText, setValue } = useJsonText(() => drafts.get(detail.name) ?? first(detail, schema));
   const [check, setCheck] = useState<Check>({});
-  const [running, setRunning] = useState<string | null>(null);
-  const [progress, setProgress] = useState<Progress | null>(null);
+  const runner = useRunner();
+  const { running, cancel } = runner;
   const [shown, setShown] = useState<Past | null>(past.find((own) => own.tool === detail.name) ?? null);
-  const alive = useRef(true);
 
-  useEffect(() => () => void (alive.current = false), []);
-
-  let value: Json | undefined;
-  let syntax = "";
-  try {
-    value = parse(text);
-  } catch (error) {
-    syntax = error instanceof Error ? error.message : String(error);
-  }
   drafts.set(detail.name, text);
 
   // The gate is asked for every change, and words each fault as a model would read it.
@@ -76,43 +62,18 @@ export function Try({ detail }: { detail: Detail }) {
     };
   }, [text, detail.name, detail.schema]);
 
-  const call = async () => {
-    const id = `page-${crypto.randomUUID()}`;
-    setRunning(id);
-    setProgress(null);
-    const own: Past = { tool: detail.name, arguments: text, at: Date.now(), result: null, fault: "" };
-    try {
-      await stream("/api/calls", { id, tool: detail.name, arguments: text }, (line) => {
-        if (line.progress && alive.current) {
-          setProgress(line.progress);
+  const call = () =>
+    runner.run({ kind: "tool", tool: detail.name, arguments: text }, ({ line, fault }) => {
+      const own: Past = { tool: detail.name, arguments: text, at: Date.now(), result: line?.result ?? null, fault };
+      past.unshift(own);
+      past.length = Math.min(past.length, MOST);
+      if (runner.alive()) {
+        setShown(own);
+        if (own.result?.faults.length) {
+          setCheck({ refusal: textOf(own.result), faults: own.result.faults });
         }
-        if (line.result) {
-          own.result = line.result;
-        }
-      });
-      if (!own.result) {
-        own.fault = "The connection ended before the result.";
       }
-    } catch (error) {
-      own.fault = error instanceof Refusal ? error.message : "The program cannot be reached.";
-    }
-    past.unshift(own);
-    past.length = Math.min(past.length, MOST);
-    if (alive.current) {
-      setRunning(null);
-      setProgress(null);
-      setShown(own);
-      if (own.result?.faults.length) {
-        setCheck({ refusal: textOf(own.result), faults: own.result.faults });
-      }
-    }
-  };
-
-  const cancel = () => {
-    if (running) {
-      post("/api/cancel", { id: running }).catch(() => {});
-    }
-  };
+    });
 
   const keys = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !running) {
@@ -155,7 +116,7 @@ export function Try({ detail }: { detail: Detail }) {
               value={value}
               faults={faults}
               disabled={running !== null}
-              onChange={(value) => setText(value === undefined ? "{}" : write(value, { indent: 2 }))}
+              onChange={setValue}
             />
           )}
           <p class="acts">
@@ -220,20 +181,7 @@ export function Try({ detail }: { detail: Detail }) {
         </div>
       </div>
       <div aria-live="polite">
-        {running && (
-          <p class="running">
-            {progress ? (
-              <>
-                <progress value={progress.total ? progress.done : undefined} max={progress.total ?? undefined} aria-label="Progress of the call" />{" "}
-                <Line text={progress.message ?? `${progress.done}${progress.total ? ` of ${progress.total}` : ""}`} />
-              </>
-            ) : detail.approval ? (
-              "Runs, or waits for an approval: see the tab Approvals"
-            ) : (
-              "Runs"
-            )}
-          </p>
-        )}
+        <Running runner={runner} approval={detail.approval} />
         {!running && shown?.fault && (
           <p class="bad" role="alert">
             {visible(shown.fault)}

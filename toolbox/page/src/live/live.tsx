@@ -1,6 +1,7 @@
 // The tab *Live*: calls as they happen, and agents as a tree; also of a recording.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list";
+import { save } from "../save";
 import { go, route } from "../state";
 import { Store, useStore } from "../store";
 import { Line, number, visible } from "../text";
@@ -184,17 +185,12 @@ function CallRow({ call }: { call: Call }) {
 }
 
 function Export({ log }: { log: LiveLog }) {
-  const save = () => {
-    const lines = log.events.map((event) => JSON.stringify(event)).join("\n") + "\n";
-    const url = URL.createObjectURL(new Blob([lines], { type: "application/x-ndjson" }));
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = `calls-${new Date().toISOString().replace(/[:.]/g, "-")}.jsonl`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(url), 10_000);
-  };
   return (
-    <button type="button" onClick={save} disabled={log.events.length === 0}>
+    <button
+      type="button"
+      disabled={log.events.length === 0}
+      onClick={() => save("calls", log.events.map((event) => JSON.stringify(event)).join("\n") + "\n")}
+    >
       Save as JSON lines
     </button>
   );
