@@ -80,6 +80,18 @@ fn lines() -> String {
     "a line\n".repeat(20_000)
 }
 
+/// Sends money. Only there with the variable TRANSFERS, since the other tests count the tools.
+#[tool(approval)]
+fn transfer(
+    /// The amount in cents
+    #[arg(range = 1..=100_000)]
+    cents: u64,
+    /// The recipient
+    to: &str,
+) -> String {
+    format!("sent {cents} to {to}")
+}
+
 fn main() -> ExitCode {
     let toolbox =
         ToolBox::from(tools![get_current_time, sum, wipe, fail, wait, draw, variable, lines]);
@@ -94,6 +106,9 @@ fn main() -> ExitCode {
             .call(|_| "done")
         });
         toolbox.register(more.collect::<Vec<_>>());
+    }
+    if std::env::var_os("TRANSFERS").is_some() {
+        toolbox.register(tools![transfer]);
     }
     toolbox::cli::main(toolbox)
 }

@@ -3,6 +3,8 @@ import { context, keep, open, run, start } from "./harness.mjs";
 import * as approvals from "./approvals.mjs";
 import * as live from "./live.mjs";
 import * as safety from "./safety.mjs";
+import * as inspect from "./inspect.mjs";
+import * as serve from "./serve.mjs";
 import * as tools from "./tools.mjs";
 import * as trying from "./try.mjs";
 
@@ -24,7 +26,7 @@ async function session(at, options) {
   return next;
 }
 
-for (const part of [tools, trying, approvals, live, safety]) {
+for (const part of [tools, trying, approvals, live, safety, serve, inspect]) {
   part.register(program, session);
 }
 await run();

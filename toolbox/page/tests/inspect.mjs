@@ -1,0 +1,303 @@
+// `toolbox inspect`: prompts, resources, frames and what breaks the protocol, of friendly and hostile servers.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { accessible, call, context, fill, flow, open, picture, tryTool } from "./harness.mjs";
+import { program, startProgram } from "./programs.mjs";
+
+const EVERYTHING = process.env.MCP_EVERYTHING;
+
+/** Runs a flow over the page of `toolbox inspect` with this command. */
+function inspected(name, command, run, options) {
+  flow(`inspect: ${name}`, async () => {
+    const own = await startProgram("toolbox-program", ["inspect", ...command]);
+    try {
+      const page = await open(await context(options), own);
+      await run(page, own);
+    } finally {
+      await own.stop();
+    }
+  });
+}
+
+async function tab(page, name) {
+  await page.getByRole("navigation", { name: "Tabs" }).getByRole("link", { name, exact: true }).click();
+}
+
+const rows = (page, list) => page.getByRole("listbox", { name: list }).getByRole("option");
+
+async function choose(page, name, key) {
+  await tab(page, name);
+  await rows(page, name.toLowerCase()).filter({ hasText: key }).first().click();
+}
+
+/** Returns a link for another browser. */
+function another(page) {
+  return page.evaluate(async () => {
+    const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
+    return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
+  });
+}
+
+export function register() {
+  for (const mode of [["modern"], []]) {
+    const server = [program("offering"), ...mode];
+    const kind = mode[0] ?? "handshake";
+
+    inspected(`a prompt is completed, got, and shown as messages (${kind})`, server, async (page) => {
+      await choose(page, "Prompts", "inspected_review");
+      await page.getByRole("textbox", { name: "tone" }).fill("ki");
+      await page.getByRole("textbox", { name: "code (required)" }).focus();
+      await page.getByRole("textbox", { name: "tone" }).focus();
+      const found = page.getByRole("group", { name: "Values for tone" });
+      // The server answers with what it was asked.
+      await found.getByRole("button", { name: "ref/prompt" }).waitFor();
+      // The browser holds back what lacks a required argument.
+      await page.getByRole("button", { name: "Get the prompt" }).click();
+      assert.equal(await page.getByRole("region", { name: "Messages" }).count(), 0);
+      await page.getByRole("textbox", { name: "code (required)" }).fill("let x");
+      await page.getByRole("button", { name: "Get the prompt" }).click();
+      const messages = page.getByRole("region", { name: "Messages" });
+      await messages.getByText('Review "let x" "ki"').waitFor();
+      await messages.getByRole("article", { name: "Message 2" }).getByText("test://text").waitFor();
+      assert.equal(await messages.getByRole("article").count(), 3);
+      await messages.getByRole("heading", { name: "assistant" }).waitFor();
+    });
+
+    inspected(`a template is filled in and read, and a resource followed (${kind})`, server, async (page) => {
+      await choose(page, "Resources", "test://notes/{id}");
+      await page.getByRole("textbox", { name: "id", exact: true }).fill("a b/7");
+      assert.equal(await page.getByLabel("URI").inputValue(), "test://notes/a%20b%2F7");
+      await page.getByRole("group", { name: "Values for id" }).getByRole("button", { name: "ref/resource" }).waitFor();
+      await page.getByRole("textbox", { name: "id", exact: true }).fill("7");
+      await page.getByRole("button", { name: "Read", exact: true }).click();
+      await page.getByRole("region", { name: "Contents" }).getByText("read test://notes/7").waitFor();
+      await page.getByLabel("URI").fill("other://x");
+      await page.getByRole("button", { name: "Read", exact: true }).click();
+      await page.getByRole("alert").filter({ hasText: "other://x" }).waitFor();
+
+      await choose(page, "Resources", "test://text");
+      await page.getByRole("button", { name: "Read", exact: true }).click();
+      await page.getByRole("region", { name: "Contents" }).getByText("hello").waitFor();
+      await page.getByRole("button", { name: "Subscribe to changes" }).click();
+      await page.getByRole("button", { name: "Subscribed" }).waitFor();
+      // In another browser, so that this page stays as it is.
+      const other = await open(await context(), { link: await another(page) });
+      for (;;) {
+        await tryTool(other, "inspected_told");
+        const told = await call(other);
+        if (/\b1\b/.test(await told.getByRole("group", { name: "Text of the result" }).innerText())) {
+          break;
+        }
+      }
+      await tryTool(other, "inspected_touch");
+      await call(other);
+      await page.getByText(/Changed 1 time, .*, after it was read/).waitFor();
+      await page.getByRole("button", { name: "Read", exact: true }).click();
+      await page.getByText(/Changed 1 time, last at [\d:]+\.$/).waitFor();
+      await page.getByRole("button", { name: "Subscribed" }).click();
+      await page.getByRole("button", { name: "Subscribe to changes" }).waitFor();
+    });
+
+    inspected(`frames both ways, filtered, with times, and a server without faults (${kind})`, server, async (page) => {
+      await tryTool(page, "inspected_told");
+      await call(page);
+      await tab(page, "Protocol");
+      await rows(page, "Frames").filter({ hasText: "server/discover" }).first().waitFor();
+      await page.getByRole("searchbox").fill("tools/call");
+      const calls = rows(page, "Frames").filter({ hasText: "tools/call" });
+      await calls.nth(1).waitFor();
+      assert.equal(await calls.count(), 2);
+      await calls.filter({ hasText: "request" }).click();
+      const detail = page.getByRole("region", { name: "Frame", exact: true });
+      await detail.getByRole("group", { name: "Message" }).getByText('"method": "tools/call"').waitFor();
+      await detail.getByRole("button", { name: "The answer" }).click();
+      await detail.getByText("Answered after").waitFor();
+      await detail.getByRole("button", { name: "The request" }).waitFor();
+      await page.getByRole("combobox", { name: "Direction" }).selectOption("received");
+      await page.getByRole("combobox", { name: "Kind" }).selectOption("error");
+      // The first message is one that older servers do not know.
+      await page.waitForFunction((count) => document.querySelectorAll('[role="listbox"][aria-label="Frames"] [role="option"]').length === count, kind === "modern" ? 0 : 1);
+      await page.getByRole("button", { name: "Times" }).click();
+      const row = page.getByRole("row").filter({ hasText: "tools/call" });
+      assert.match(await row.innerText(), /this program\s+1\s+0\s+0\s+[\d.]+ m?s/);
+      await page.getByRole("button", { name: "Tasks" }).click();
+      await page.getByText("No call became a task").waitFor();
+      await page.getByRole("button", { name: "Faults" }).click();
+      await page.getByText("Nothing that the servers sent breaks the protocol").waitFor();
+    });
+  }
+
+  inspected("a question in the middle of a prompt is answered by its form", [program("offering"), "modern"], async (page) => {
+    await choose(page, "Prompts", "inspected_ask");
+    await page.getByRole("button", { name: "Get the prompt" }).click();
+    await page.getByRole("link", { name: /1 waits for you in Approvals/ }).waitFor();
+    const other = await open(await context(), { link: await another(page) });
+    await tab(other, "Approvals 1 waiting");
+    const card = other.getByRole("article").filter({ hasText: "About what?" });
+    await card.locator('[data-path="topic"]').getByRole("textbox").fill("tea");
+    await card.getByRole("button", { name: "Answer" }).click();
+    await page.getByRole("region", { name: "Messages" }).getByText('"topic":"tea"').waitFor();
+  });
+
+  inspected("a question of an older server in the middle of a call is answered by its form", [program("asking")], async (page) => {
+    await tryTool(page, "inspected_ask");
+    const form = { type: "object", properties: { shelf: { type: "string" } }, required: ["shelf"] };
+    await fill(page, { method: "elicitation/create", params: { message: "Which shelf?", requestedSchema: form } });
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    await page.getByRole("link", { name: /waits for you in Approvals/ }).click();
+    const card = page.getByRole("article").filter({ hasText: "Which shelf?" });
+    await card.locator('[data-path="shelf"]').getByRole("textbox").fill("left");
+    await card.getByRole("button", { name: "Answer" }).click();
+    await card.waitFor({ state: "detached" });
+    await tab(page, "Protocol");
+    await page.getByRole("searchbox").fill("elicitation/create");
+    await rows(page, "Frames").filter({ hasText: "result" }).first().click();
+    await page.getByRole("group", { name: "Message" }).getByText('"shelf": "left"').waitFor();
+    await page.getByRole("button", { name: "Times" }).click();
+    await page.getByRole("row").filter({ hasText: "elicitation/create" }).getByText("the server").waitFor();
+  });
+
+  inspected("what breaks the protocol is named, and leads to its frame", [program("misbehaving")], async (page) => {
+    for (const tool of ["foreign_id", "twice", "both", "string_id", "progress"]) {
+      await tryTool(page, `inspected_${tool}`);
+      await call(page);
+    }
+    await tab(page, "Protocol");
+    await page.getByRole("button", { name: /Faults/ }).click();
+    const faults = page.getByRole("listitem").filter({ has: page.getByRole("heading", { level: 3 }) });
+    for (const rule of ["unknown-id", "answered-twice", "id-type", "answer"]) {
+      await faults.filter({ hasText: rule }).first().waitFor();
+    }
+    await faults.filter({ hasText: "answered-twice" }).getByRole("button").click();
+    const detail = page.getByRole("region", { name: "Frame", exact: true });
+    await detail.getByText("was answered before").waitFor();
+    await detail.getByRole("group", { name: "Message" }).getByText('"second"').waitFor();
+    await page.getByRole("checkbox", { name: "With faults" }).check();
+    assert.equal(await rows(page, "Frames").count(), 6);
+  });
+
+  inspected("notifications are listed as they come, and the list is paused", [program("misbehaving")], async (page) => {
+    await tab(page, "Protocol");
+    await page.getByRole("button", { name: "Notifications" }).click();
+    const other = await open(await context(), { link: await another(page) });
+    await tryTool(other, "inspected_progress");
+    await call(other);
+    await rows(page, "Frames").filter({ hasText: "notifications/progress" }).nth(2).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await call(other);
+    await page.getByText(/; [1-9]\d* later/).waitFor();
+    assert.equal(await rows(page, "Frames").count(), 3);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await rows(page, "Frames").nth(5).waitFor();
+  });
+
+  inspected("frames are saved as JSON lines", [program("offering"), "modern"], async (page) => {
+    await tab(page, "Protocol");
+    await rows(page, "Frames").filter({ hasText: "resources/templates/list" }).first().waitFor();
+    await page.getByRole("searchbox").fill("resources/templates/list");
+    await page.waitForFunction(() => document.querySelectorAll('[role="listbox"][aria-label="Frames"] [role="option"]').length === 2);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as JSON lines" }).click()]);
+    const lines = readFileSync(await file.path(), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(lines.map((line) => line.direction), ["sent", "received"]);
+    assert.equal(JSON.parse(lines[0].text).method, "resources/templates/list");
+  });
+
+  inspected("texts of a hostile server are inert in every tab", [program("misbehaving"), "list", "hostile"], async (page) => {
+    await tryTool(page, "inspected_talk_dirty");
+    await call(page);
+    await tab(page, "Protocol");
+    await page.getByRole("searchbox").fill("tools/list");
+    await rows(page, "Frames").filter({ hasText: "result" }).first().click();
+    const message = page.getByRole("group", { name: "Message" });
+    await message.getByText("⟨U+202E⟩").first().waitFor();
+    assert.ok(!/[\u202a-\u202e\u2066-\u2069\u200b\u001b]/.test(await page.locator("#page").innerText()));
+    assert.equal(await page.locator("#page svg, #page script, #page iframe, #page [onerror]").count(), 0);
+  });
+
+  inspected("prompts and resources of a hostile server are inert and bounded", [program("offering"), "broken"], async (page) => {
+    await choose(page, "Prompts", "review");
+    await page.getByText("Reviews").first().waitFor();
+    for (const name of ["Prompts", "Resources"]) {
+      await tab(page, name);
+      assert.ok(!/[\u0007\u202a-\u202e\u200b]/.test(await page.locator("#page").innerText()), name);
+    }
+    await tab(page, "Protocol");
+    await page.getByRole("button", { name: /Faults/ }).click();
+    await page.getByRole("listitem").filter({ hasText: "duplicate" }).first().waitFor();
+  });
+
+  inspected("a server that ends says why, and its frames stay", [program("misbehaving")], async (page) => {
+    await tryTool(page, "inspected_die");
+    await call(page);
+    await tab(page, "Protocol");
+    await rows(page, "Frames").filter({ hasText: "tools/call" }).first().waitFor();
+    await tab(page, "Tools");
+    // It is started again by itself, with the next connection.
+    await page.getByRole("listbox", { name: "Tools" }).getByRole("option").filter({ hasText: "inspected_echo" }).waitFor();
+  });
+
+  for (const colorScheme of ["light", "dark"]) {
+    inspected(
+      `axe finds nothing serious, ${colorScheme}, wide and narrow`,
+      [program("offering")],
+      async (page) => {
+        await choose(page, "Prompts", "inspected_review");
+        await page.getByRole("textbox", { name: "code (required)" }).fill("let x");
+        await page.getByRole("button", { name: "Get the prompt" }).click();
+        await page.getByRole("region", { name: "Messages" }).waitFor();
+        await accessible(page, "Prompts");
+        await picture(page, `prompts-${colorScheme}`);
+        await choose(page, "Resources", "test://notes/{id}");
+        await page.getByRole("textbox", { name: "id", exact: true }).fill("7");
+        await page.getByRole("button", { name: "Read", exact: true }).click();
+        await page.getByRole("region", { name: "Contents" }).waitFor();
+        await accessible(page, "Resources");
+        await picture(page, `resources-${colorScheme}`);
+        await tab(page, "Protocol");
+        await rows(page, "Frames").filter({ hasText: "prompts/get" }).first().click();
+        await accessible(page, "Protocol");
+        await picture(page, `protocol-${colorScheme}`);
+        await page.getByRole("button", { name: "Times" }).click();
+        await page.getByRole("row").filter({ hasText: "prompts/get" }).waitFor();
+        await accessible(page, "Times");
+        await picture(page, `times-${colorScheme}`);
+        await page.setViewportSize({ width: 360, height: 740 });
+        await picture(page, `times-narrow-${colorScheme}`);
+        await page.getByRole("button", { name: "Frames" }).click();
+        await page.getByRole("button", { name: "← All frames" }).click();
+        await rows(page, "Frames").first().waitFor();
+        await picture(page, `protocol-narrow-${colorScheme}`);
+        await accessible(page, "Protocol on a phone");
+        await tab(page, "Prompts");
+        await picture(page, `prompts-narrow-${colorScheme}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+        assert.equal(wide, false, "the page does not scroll sideways");
+      },
+      { colorScheme },
+    );
+  }
+
+  if (EVERYTHING && existsSync(EVERYTHING)) {
+    inspected("the server `everything` of the protocol's authors", ["node", EVERYTHING], async (page) => {
+      await rows(page, "Tools").filter({ hasText: "inspected_echo" }).first().waitFor();
+      await tryTool(page, "inspected_echo");
+      await fill(page, { message: "hello" });
+      const result = await call(page);
+      await result.getByText("hello").first().waitFor();
+      await tab(page, "Prompts");
+      await rows(page, "prompts").nth(2).waitFor();
+      await tab(page, "Resources");
+      await rows(page, "resources").nth(2).waitFor();
+      await rows(page, "resources").first().click();
+      await page.getByRole("button", { name: "Read", exact: true }).click();
+      await page.getByRole("region", { name: "Contents" }).waitFor();
+      await tab(page, "Protocol");
+      await rows(page, "Frames").filter({ hasText: "initialize" }).first().waitFor();
+      await page.getByRole("button", { name: /Faults/ }).click();
+      console.log(`        faults of everything: ${(await page.locator(".one").innerText()).replaceAll("\n", " ").slice(0, 600)}`);
+      await picture(page, "everything-faults");
+    });
+  } else {
+    console.log("left out: the server `everything`, since MCP_EVERYTHING names no file");
+  }
+}
