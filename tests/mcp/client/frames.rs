@@ -280,6 +280,43 @@ fn handshakes_with_unknown_versions_and_cursors_that_repeat_are_named() {
 }
 
 #[test]
+fn what_comes_after_a_cancellation_breaks_nothing() {
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
+    check(LEGACY, &[CALL, (OUT, cancel), (IN, progress)], &[]);
+    check(LEGACY, &[CALL, (OUT, cancel), (IN, answer)], &[]);
+    let result = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[],"isError":true}}"#;
+    check(LEGACY, &[CALL, (IN, result), (IN, progress)], &["progress"]);
+
+    // So many open requests that the oldest are given up.
+    let requests: Vec<String> =
+        (100..4400).map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)).collect();
+    let answer = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+    for id in [100, 4399] {
+        let last = answer(id);
+        let mut lines: Vec<Line<'_>> = requests.iter().map(|text| (OUT, text.as_str())).collect();
+        lines.push((IN, &last));
+        check(LEGACY, &lines, &[]);
+    }
+}
+
+#[test]
+fn an_empty_list_needs_no_capability() {
+    let begin = &LEGACY[..3];
+    for (method, result, expected) in [
+        ("prompts/list", r#"{"prompts":[]}"#, &[][..]),
+        ("prompts/list", r#"{"prompts":[{"name":"p"}]}"#, &["undeclared-capability"]),
+        ("resources/list", r#"{"resources":[]}"#, &[]),
+        ("resources/templates/list", r#"{"resourceTemplates":[]}"#, &[]),
+    ] {
+        let request = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}"}}"#);
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
+        check(begin, &[(OUT, &request), (IN, &answer)], expected);
+    }
+}
+
+#[test]
 fn answers_have_the_method_and_the_time_of_their_request_within_their_connection() {
     let log = FrameLog::new();
     let record = |connection, (direction, text): Line<'_>| {

@@ -1,6 +1,7 @@
 // `toolbox inspect`: prompts, resources, frames and what breaks the protocol, of friendly and hostile servers.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { accessible, call, context, fill, flow, open, picture, tryTool } from "./harness.mjs";
 import { program, startProgram } from "./programs.mjs";
 
@@ -36,6 +37,42 @@ function another(page) {
     const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
     return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
   });
+}
+
+/** Returns a server of 2026-07-28 with a tool whose calls become tasks. */
+function taskServer() {
+  let asked = 0;
+  const times = { createdAt: new Date().toISOString(), lastUpdatedAt: new Date().toISOString(), ttlMs: 60_000, pollIntervalMs: 50 };
+  const task = (more) => ({ taskId: "task-7", ...times, ...more });
+  const results = {
+    "server/discover": () => ({
+      supportedVersions: ["2026-07-28"],
+      capabilities: { tools: {}, extensions: { "io.modelcontextprotocol/tasks": {} } },
+      ttlMs: 0,
+      cacheScope: "private",
+    }),
+    "tools/list": () => ({ tools: [{ name: "bake", description: "Bakes", inputSchema: { type: "object" } }], ttlMs: 0, cacheScope: "private" }),
+    "tools/call": () => task({ resultType: "task", status: "working", statusMessage: "in the oven" }),
+    "tasks/get": () => {
+      asked += 1;
+      const result = { resultType: "complete", content: [{ type: "text", text: "a loaf" }] };
+      return asked < 4 ? task({ status: "working", statusMessage: "rising" }) : task({ status: "completed", result });
+    },
+  };
+  return (request, response) => {
+    let text = "";
+    request.on("data", (data) => (text += data));
+    request.on("end", () => {
+      const { id, method } = JSON.parse(text || "{}");
+      if (id === undefined) {
+        response.writeHead(request.method === "POST" ? 202 : 405).end();
+        return;
+      }
+      const result = results[method]?.();
+      const answer = result ? { result: { resultType: "complete", ...result } } : { error: { code: -32601, message: "no such method" } };
+      response.writeHead(result ? 200 : 404, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+    });
+  };
 }
 
 export function register() {
@@ -174,6 +211,30 @@ export function register() {
     await detail.getByRole("group", { name: "Message" }).getByText('"second"').waitFor();
     await page.getByRole("checkbox", { name: "With faults" }).check();
     assert.equal(await rows(page, "Frames").count(), 6);
+  });
+
+  flow("inspect: a server behind a URL, whose call becomes a task that is followed", async () => {
+    const server = createServer(taskServer());
+    await new Promise((done) => server.listen(0, "127.0.0.1", done));
+    const own = await startProgram("toolbox-program", ["inspect", `http://127.0.0.1:${server.address().port}/mcp`]);
+    try {
+      const page = await open(await context(), own);
+      await tryTool(page, "inspected_bake");
+      await page.getByRole("button", { name: "Call", exact: true }).click();
+      const other = await open(await context(), { link: await another(page) });
+      await tab(other, "Protocol");
+      await other.getByRole("button", { name: "Tasks" }).click();
+      const row = other.getByRole("row").filter({ hasText: "task-7" });
+      await row.getByText("completed").waitFor();
+      await page.getByRole("region", { name: "Result" }).getByText("a loaf").first().waitFor();
+      await row.getByRole("button").click();
+      await other.getByRole("group", { name: "Message" }).getByText('"taskId": "task-7"').waitFor();
+      await other.getByRole("button", { name: "Faults" }).click();
+      await other.getByText("Nothing that the servers sent breaks the protocol").waitFor();
+    } finally {
+      await own.stop();
+      server.close();
+    }
   });
 
   inspected("notifications are listed as they come, and the list is paused", [program("misbehaving")], async (page) => {

@@ -37,7 +37,17 @@ pub(super) struct ResultContext<'a> {
 impl ResultContext<'_> {
     pub(super) fn check(&mut self, result: &Value) {
         let method = self.request.method.as_str();
-        if let Some(needed) = needed_of_server(method)
+        let is_empty = |member: &str| result[member].as_array().is_some_and(Vec::is_empty);
+        // Nothing is offered by an empty list.
+        let offers_none = match method {
+            "tools/list" => is_empty("tools"),
+            "prompts/list" => is_empty("prompts"),
+            "resources/list" => is_empty("resources"),
+            "resources/templates/list" => is_empty("resourceTemplates"),
+            _ => false,
+        };
+        if !offers_none
+            && let Some(needed) = needed_of_server(method)
             && let Some(declared) = self.declared
             && !declares(declared, needed)
         {

@@ -49,6 +49,9 @@ pub(super) struct ConnectionTrace {
     client: Value,
     open: HashMap<String, TracedRequest>,
     answered: VecDeque<String>,
+    /// The ids and the tokens of requests whose answers are no longer waited for; what still comes
+    /// breaks nothing.
+    given_up: VecDeque<String>,
     /// The requests of the server that wait.
     asked: HashMap<String, TracedRequest>,
     asked_ids: HashSet<String>,
@@ -101,6 +104,9 @@ impl ConnectionTrace {
         let method = members.method().unwrap_or_default();
         let params = members.value("params").unwrap_or_default();
         let Some(id) = members.id() else {
+            if method == "notifications/cancelled" {
+                self.give_up(&params["requestId"].to_string());
+            }
             return Message { method: Some(method), ..Message::new(FrameKind::Notification) };
         };
         match method.as_str() {
@@ -132,13 +138,27 @@ impl ConnectionTrace {
             takes_tasks: extensions.get("io.modelcontextprotocol/tasks").is_some(),
             token: token.clone(),
         };
-        if self.open.len() < MAX_REMEMBERED {
-            self.open.insert(id.clone(), request);
-            if let Some(token) = token {
-                self.progress.insert(token, f64::NEG_INFINITY);
+        if self.open.len() >= MAX_REMEMBERED {
+            let oldest = self.open.iter().min_by_key(|(_, request)| request.number);
+            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+                self.give_up(&oldest);
             }
         }
+        self.open.insert(id.clone(), request);
+        if let Some(token) = token {
+            self.progress.insert(token, f64::NEG_INFINITY);
+        }
         Message { method: Some(method), id: Some(id), ..Message::new(FrameKind::Request) }
+    }
+
+    /// Forgets a request whose answer is no longer waited for.
+    fn give_up(&mut self, id: &str) {
+        let Some(request) = self.open.remove(id) else { return };
+        remember(&mut self.given_up, id.to_owned());
+        if let Some(token) = request.token {
+            self.progress.remove(&token);
+            remember(&mut self.given_up, token_key(&token));
+        }
     }
 
     fn subscribe(&mut self, uri: &Value) {
@@ -292,6 +312,7 @@ impl ConnectionTrace {
         match self.progress.get_mut(&token) {
             Some(last) if done > *last => *last = done,
             Some(_) => message.fault("progress", "the progress does not grow"),
+            None if self.given_up.contains(&token_key(&token)) => {}
             None if self.spent.contains(&token) => {
                 message.fault("progress", "the request of this progress was answered before");
             }
@@ -356,6 +377,9 @@ impl ConnectionTrace {
             }
         }
         let Some(request) = request else {
+            if self.given_up.contains(&id) {
+                return None;
+            }
             let shown = quote(&id, QUOTED);
             let (rule, text) = if self.answered.contains(&id) {
                 ("answered-twice", format!("the request {shown} was answered before"))
@@ -413,6 +437,11 @@ fn remember(kept: &mut VecDeque<String>, own: String) {
         kept.pop_front();
     }
     kept.push_back(own);
+}
+
+/// Returns the key of a token beside ids.
+fn token_key(token: &str) -> String {
+    format!("token {token}")
 }
 
 /// Returns a JSON text without its quotes, such as `7` for `"7"`.
