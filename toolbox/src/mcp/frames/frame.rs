@@ -7,6 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 /// The direction of a frame.
+///
+/// ```
+/// use toolbox::mcp::{Frame, FrameDirection, FrameLog};
+///
+/// let log = FrameLog::new();
+/// log.record(&Frame::new("time", 1, FrameDirection::Sent, br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+/// log.record(&Frame::new("time", 1, FrameDirection::Received, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+/// assert!(log.since(1, usize::MAX).frames[1].duration_ms.is_some());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FrameDirection {
@@ -21,6 +30,17 @@ pub enum FrameDirection {
 ///
 /// Headers, and with them credentials, are no part of a frame. The arguments and results of calls
 /// are, secret ones included.
+///
+/// A recording is checked again by handing its messages to a [`FrameLog`](super::FrameLog):
+///
+/// ```
+/// use toolbox::mcp::{Frame, FrameDirection, FrameLog};
+///
+/// let log = FrameLog::new();
+/// let answer = br#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+/// log.record(&Frame::new("time", 1, FrameDirection::Received, answer));
+/// assert_eq!(log.since(1, usize::MAX).frames[0].faults[0].rule, "unknown-id");
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Frame<'a> {

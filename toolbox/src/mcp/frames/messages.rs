@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::log::{FrameKind, ProtocolFault};
+use super::kind::{FrameKind, ProtocolFault};
 use crate::text::{QUOTED, cut, quote};
 
 /// The most bytes that are kept of a method or an id.

@@ -2,6 +2,7 @@
 //! the protocol.
 
 mod frame;
+mod kind;
 mod log;
 mod messages;
 mod results;
@@ -10,4 +11,5 @@ mod trace;
 
 pub use frame::{Frame, FrameDirection};
 pub(crate) use frame::{FrameObserver, FrameTap};
-pub use log::{FrameBatch, FrameKind, FrameLog, ProtocolFault, RecordedFrame};
+pub use kind::{FrameKind, ProtocolFault};
+pub use log::{FrameBatch, FrameLog, RecordedFrame};

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::frame::FrameDirection;
-use super::log::FrameKind;
+use super::kind::FrameKind;
 use super::messages::{
     Members, Message, NeededCapability, declares, is_id, is_modern, needed_of_client,
     needed_of_notification, quoted,
