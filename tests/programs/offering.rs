@@ -173,7 +173,8 @@ impl Server {
 
     fn notify(&self, method: &str, mut params: Value) {
         let uri = params["uri"].as_str();
-        if !self.modern && uri.is_none_or(|uri| self.subscribed.iter().any(|own| own == uri)) {
+        let is_wanted = uri.is_none_or(|uri| self.subscribed.iter().any(|own| own == uri));
+        if self.fault == "forging" || !self.modern && is_wanted {
             say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
         }
         let uri = params["uri"].clone();
@@ -372,6 +373,9 @@ impl Server {
                 json!({"uri": "test://text", "name": "again"}),
                 json!({"uri": "file:///etc/passwd", "name": "passwd"}),
             ]);
+        }
+        if self.fault == "reports" {
+            resources.push(json!({"uri": "hidden://report/7", "name": "report"}));
         }
         self.list(id, json!({"resources": resources}));
     }

@@ -260,6 +260,59 @@ async fn changes_of_a_server_reach_the_client() {
     .await;
 }
 
+/// Mounts one more server of the same resources.
+async fn mounted_too(toolbox: &ToolBox, name: &str, argument: &str) -> Servers {
+    let config = ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args([argument]);
+    Servers::builder().server(name, config).mount(toolbox).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_server_announces_no_changes_of_another() {
+    let mounted = Mounted::new(&["old"]).await;
+    let forging = mounted_too(&mounted.toolbox, "t", "forging").await;
+    let updated = "notifications/resources/updated";
+    let mut peer = mounted.peer(Era::Old).await;
+    peer.request("resources/subscribe", json!({"uri": "test://text"})).await;
+    provoked(&mut peer, "s_touch", updated).await;
+    // What is on its way comes before the answers.
+    for _ in 0..5 {
+        peer.call("s_told", json!({})).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    peer.notes.clear();
+    for _ in 0..10 {
+        peer.call("t_touch", json!({})).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let told: Vec<&Value> = peer.notes.iter().filter(|note| note["method"] == updated).collect();
+    assert_eq!(told, [&json!(null); 0]);
+    // The owner is heard all the same.
+    provoked(&mut peer, "s_touch", updated).await;
+    forging.close().await;
+    mounted.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_link_keeps_no_uri_from_the_server_that_lists_it() {
+    let mounted = Mounted::new(&["old"]).await;
+    let mut peer = mounted.peer(Era::Old).await;
+    let source = || {
+        let (found, _) = mounted.toolbox.resources().find("hidden://report/7")?;
+        found.source().map(str::to_owned)
+    };
+    peer.call("s_link", json!({})).await;
+    assert_eq!(source().as_deref(), Some("s"));
+    let owner = mounted_too(&mounted.toolbox, "t", "reports").await;
+    assert_eq!(source().as_deref(), Some("t"));
+    let status = owner.status().remove(0);
+    let withheld = |own: &toolbox::mcp::WithheldTool| own.name.contains("report/7");
+    assert!(!status.withheld.iter().any(withheld), "{:?}", status.withheld);
+    // The end of the first takes nothing from the second.
+    mounted.servers.close().await;
+    assert_eq!(source().as_deref(), Some("t"));
+    owner.close().await;
+}
+
 #[tokio::test]
 async fn a_server_hears_when_nobody_is_interested_any_more() {
     for behind in ["old", "modern"] {

@@ -213,6 +213,12 @@ impl Resource {
         self.facet().into_iter().flat_map(|facet| facet.uri.variables())
     }
 
+    /// Returns `true` if the resource is in no list, and can be read.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn is_unlisted(&self) -> bool {
+        self.tool.definition().deferred
+    }
+
     /// Returns the manifest of the skill whose `SKILL.md` it is.
     pub(crate) fn skill(&self) -> Option<&SkillManifest> {
         self.facet()?.skill.as_deref()

@@ -74,8 +74,13 @@ fn mount_resources(
     mounted: &mut MountedOffers,
 ) {
     let resources = server.shared.toolbox.resources();
-    let is_free =
-        |uri: &str| resources.get(uri).is_none_or(|there| there.source() == Some(&*server.name));
+    // A link in a result of another server keeps no URI from a server that lists it.
+    let is_free = |uri: &str| {
+        let is_replaceable = |there: Resource| {
+            there.source() == Some(&*server.name) || there.source().is_some() && there.is_unlisted()
+        };
+        resources.get(uri).is_none_or(is_replaceable)
+    };
     for own in &listed.offers.resources {
         if !approved.contains(&own.key()) {
             continue;

@@ -510,7 +510,7 @@ async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: A
         following.spawn(async move {
             tokio::join!(
                 connection.follow_changes(&resources, &name),
-                connection.forward_updates(&resources),
+                connection.forward_updates(&resources, &name),
             )
         });
     }

@@ -42,16 +42,20 @@ impl Connection {
         std::future::pending::<()>().await;
     }
 
-    /// Passes on the changes of resources that the server announces, for as long as it is polled.
-    pub(super) async fn forward_updates(&self, resources: &Resources) {
+    /// Passes on the changes that the server announces of its own resources, for as long as it is
+    /// polled.
+    pub(super) async fn forward_updates(&self, resources: &Resources, server: &str) {
         let mut updates = self.notifications.updates();
+        let mut wanted = OwnUris { wanted: resources.wanted(), resources, server };
         loop {
             match updates.recv().await {
-                Ok(uri) => resources.changed(uri),
+                Ok(uri) if wanted.may_announce(&uri) => resources.changed(uri),
+                Ok(_) => {
+                    tracing::warn!(server, "a server announced a change of what is not its own")
+                }
                 // Which ones is unknown.
                 Err(RecvError::Lagged(_)) => {
-                    let wanted: Vec<_> = resources.wanted().borrow().keys().cloned().collect();
-                    for uri in wanted {
+                    for uri in wanted.current() {
                         resources.changed(uri);
                     }
                 }
@@ -143,16 +147,27 @@ struct OwnUris<'a> {
 }
 
 impl OwnUris<'_> {
+    /// Returns `true` if a URI names a resource of the server; `None` if it names none of the box.
+    fn is_own(&self, uri: &str) -> Option<bool> {
+        let (found, _) = self.resources.find(uri)?;
+        Some(found.source() == Some(self.server))
+    }
+
+    /// Returns `true` if the server may say that a resource changed: one of its own, or one that is
+    /// in no list, below one of its own that clients want to hear of.
+    fn may_announce(&self, uri: &str) -> bool {
+        self.is_own(uri).unwrap_or_else(|| {
+            let wanted = self.wanted.borrow();
+            wanted.keys().any(|above| uri.starts_with(&**above) && self.is_own(above) == Some(true))
+        })
+    }
+
     fn current(&mut self) -> BTreeSet<String> {
-        let is_own = |uri: &&str| {
-            let found = self.resources.find(uri);
-            found.is_some_and(|(found, _)| found.source() == Some(self.server))
-        };
-        let wanted = self.wanted.borrow_and_update();
+        let wanted = self.wanted.borrow_and_update().clone();
         wanted
             .keys()
             .map(AsRef::as_ref)
-            .filter(is_own)
+            .filter(|uri| self.is_own(uri) == Some(true))
             .take(MAX_SUBSCRIBED)
             .map(str::to_owned)
             .collect()
