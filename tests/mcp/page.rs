@@ -440,6 +440,25 @@ async fn one_of_two_decisions_holds_and_the_other_is_told() {
 }
 
 #[tokio::test]
+async fn a_call_of_another_box_is_edited_by_its_own_schema() {
+    let inbox = Inbox::new();
+    let own = ToolBox::builder().tools(tools![pay]).approver(inbox.clone()).build().unwrap();
+    // The page is over a box without that tool.
+    let opened = Opened::new(Page::new(ToolBox::from(tools![add])).inbox(inbox)).await;
+    let halves = opened.enter().await;
+    let call = ToolCall::new("c1", "pay", r#"{"cents": 5}"#);
+    let call = tokio::spawn(async move { own.call(call).await });
+    let id = opened.waiting(&halves).await[0]["id"].take();
+    let edit = |arguments: &str| json!({"id": id, "word": "edit", "arguments": arguments});
+    let refusal = opened.post("/api/decide", &halves, &edit(r#"{"cents": -1}"#)).await;
+    assert_eq!((refusal.status, &refusal.json()["faults"][0]["path"]), (422, &json!("cents")));
+    let held = opened.post("/api/decide", &halves, &edit(r#"{"cents": 3}"#)).await;
+    assert_eq!(held.status, 200, "{}", held.body);
+    assert_eq!(timeout(PATIENCE, call).await.unwrap().unwrap().text(), "paid 3");
+    opened.stop().await;
+}
+
+#[tokio::test]
 async fn a_call_that_is_dropped_waits_no_longer() {
     let (toolbox, page) = attended();
     let opened = Opened::new(page).await;

@@ -465,3 +465,19 @@ async fn frames_over_http_are_seen_both_ways_and_no_credentials() {
         servers.close().await;
     }
 }
+
+#[tokio::test]
+async fn an_observer_that_panics_ends_no_connection() {
+    let toolbox = ToolBox::new();
+    let servers = Servers::builder()
+        .server("s", misbehaving(&["modern"]))
+        .on_frame(|_| panic!("of the program"))
+        .mount(&toolbox)
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        let called = call(&toolbox, "s_echo", "{}");
+        assert!(!tokio::time::timeout(MOMENT, called).await.unwrap().is_error());
+    }
+    servers.close().await;
+}

@@ -17,7 +17,7 @@ use super::admission::Admitted;
 use super::inner::PageInner;
 use super::offers;
 use super::reply::refused;
-use crate::call::{ArgumentsError, ToolCall, ToolResult};
+use crate::call::{ArgumentsError, Faults, ToolCall, ToolResult};
 use crate::context::{CancellationToken, Conversation, ToolContext};
 use crate::dialect::{EstimatedTokens, TokenCounter as _};
 
@@ -69,9 +69,12 @@ pub(super) fn checked(page: &PageInner, wanted: WantedCall) -> Value {
 /// Returns the faults that a refusal lists, by the paths of their values.
 pub(super) fn faults(result: &ToolResult) -> Value {
     let error = result.source().and_then(|source| source.downcast_ref::<ArgumentsError>());
-    let faults = error.map(ArgumentsError::faults);
-    let faults = faults.into_iter().flat_map(|faults| faults.iter());
-    faults.map(|fault| json!({"path": fault.path, "message": fault.to_string()})).collect()
+    error.map_or_else(|| json!([]), |error| shown_faults(error.faults()))
+}
+
+/// Returns faults by the paths of their values.
+pub(super) fn shown_faults(faults: &Faults) -> Value {
+    faults.iter().map(|fault| json!({"path": fault.path, "message": fault.to_string()})).collect()
 }
 
 /// Makes a call. The response has a line of JSON for each report of progress, and one for the

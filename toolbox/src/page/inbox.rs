@@ -10,12 +10,15 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
+use crate::call::ArgumentsError;
 use crate::context::{
     Answer, ApprovalRequest, Approver, Asker, Conversation, Decision, Principal, Question,
     QuestionForm, Taint, TaintSource, ToolContext,
 };
+use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
+use crate::validate::{CheckOutcome, ValidationLimits, check_arguments};
 
 /// The most entries that wait at once; a further one is answered as if nobody had decided.
 const MAX_WAITING: usize = 1000;
@@ -70,6 +73,8 @@ struct Entries {
 /// An entry that waits.
 struct Waiting {
     shown: Value,
+    /// The tool of a call that waits for approval.
+    definition: Option<Arc<ToolDefinition>>,
     answer: oneshot::Sender<Word>,
 }
 
@@ -128,10 +133,21 @@ impl Inbox {
         self.shared.changed.subscribe()
     }
 
-    /// Returns the arguments' tool of an entry that waits for approval.
-    pub(super) fn tool_of(&self, id: u64) -> Option<String> {
-        let entries = self.shared.entries.lock();
-        entries.waiting.get(&id)?.shown["tool"].as_str().map(str::to_owned)
+    /// Checks other arguments of a call that waits for approval. Its tool may be of another box
+    /// than the page's.
+    pub(super) fn check(&self, id: u64, arguments: &str) -> Result<(), ArgumentsError> {
+        let definition = {
+            let entries = self.shared.entries.lock();
+            entries.waiting.get(&id).and_then(|waiting| waiting.definition.clone())
+        };
+        let Some(definition) = definition else { return Ok(()) };
+        let limits = ValidationLimits::default();
+        match check_arguments(arguments, &definition.input_schema, &limits) {
+            CheckOutcome::Invalid { faults, .. } => {
+                Err(ArgumentsError::new(&definition.name, faults))
+            }
+            CheckOutcome::Valid | CheckOutcome::Repaired { .. } => Ok(()),
+        }
     }
 
     /// Decides on a call. `by` says who, for those who come late.
@@ -179,7 +195,7 @@ impl Inbox {
     }
 
     /// Puts an entry and waits for its word; `None` if nobody says any.
-    async fn put(&self, mut shown: Value) -> Option<Word> {
+    async fn put(&self, mut shown: Value, definition: Option<Arc<ToolDefinition>>) -> Option<Word> {
         let (answer, word) = oneshot::channel();
         let id = {
             let mut entries = self.shared.entries.lock();
@@ -189,7 +205,7 @@ impl Inbox {
             entries.next += 1;
             let id = entries.next;
             shown["id"] = id.into();
-            entries.waiting.insert(id, Waiting { shown, answer });
+            entries.waiting.insert(id, Waiting { shown, definition, answer });
             id
         };
         self.shared.note();
@@ -259,7 +275,8 @@ impl Approver for Inbox {
             shown["schema"] = definition.input_schema.to_string().into();
             shown["description"] = definition.description.as_str().into();
             shown["annotations"] = json!(definition.annotations);
-            match inbox.put(shown).await {
+            let definition = Arc::new(definition.clone());
+            match inbox.put(shown, Some(definition)).await {
                 Some(Word::OnCall(decision)) => decision,
                 _ => Decision::Defer,
             }
@@ -280,7 +297,7 @@ impl Asker for Inbox {
                 QuestionForm::Fields(schema) => shown["schema"] = schema.to_string().into(),
                 QuestionForm::Url(url) => shown["url"] = url.as_str().into(),
             }
-            match inbox.put(shown).await {
+            match inbox.put(shown, None).await {
                 Some(Word::OnQuestion(answer)) => answer,
                 _ => Answer::Dismissed,
             }

@@ -19,7 +19,7 @@ use super::inner::{PageInner, PageState};
 use super::reply::{json_of, json_text, refused};
 use super::sessions::NoSession;
 use super::{frames, live, log, offers, servers, tools};
-use crate::call::{Arguments, ToolCall};
+use crate::call::Arguments;
 use crate::context::{Answer, CancellationToken, Decision};
 
 /// The greatest body of a call or a decision: the arguments that a box takes by default, as a
@@ -230,16 +230,11 @@ async fn decide(
         PersonsWord::Deny { reason } => Decision::Deny(reason),
         PersonsWord::Defer => Decision::Defer,
         PersonsWord::Edit { arguments } => {
-            if let Some(tool) = inbox.tool_of(wanted.id) {
-                let call = ToolCall::new("", tool, arguments.clone());
-                if let Err(refusal) = page.options.toolbox.check(&call) {
-                    let mut response = json_of(&json!({
-                        "error": refusal.text(),
-                        "faults": calls::faults(&refusal),
-                    }));
-                    *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-                    return response;
-                }
+            if let Err(error) = inbox.check(wanted.id, &arguments) {
+                let faults = calls::shown_faults(error.faults());
+                let mut response = json_of(&json!({"error": error.to_string(), "faults": faults}));
+                *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+                return response;
             }
             Decision::Edit(Arguments::from(arguments))
         }

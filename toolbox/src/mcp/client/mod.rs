@@ -398,8 +398,8 @@ impl ServersBuilder {
     }
 
     /// Calls a function with each message that is sent to a server or received from one, as it is
-    /// on the wire. It must not block: the connection waits for it. Default none, which costs
-    /// nothing.
+    /// on the wire. It must not block: the connection waits for it. If it panics, that is logged.
+    /// Default none, which costs nothing.
     ///
     /// A [`FrameLog`](super::FrameLog) keeps them. Headers are no part of a frame, and so no
     /// credentials; the arguments of calls are.

@@ -51,7 +51,7 @@ impl Connection {
             match updates.recv().await {
                 Ok(uri) if wanted.may_announce(&uri) => resources.changed(uri),
                 Ok(_) => {
-                    tracing::warn!(server, "a server announced a change of what is not its own")
+                    tracing::warn!(server, "a server announced a change of what is not its own");
                 }
                 // Which ones is unknown.
                 Err(RecvError::Lagged(_)) => {

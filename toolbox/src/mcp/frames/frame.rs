@@ -1,10 +1,13 @@
 //! One message on the wire, and the function that is handed each.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
+
+use crate::panics::forget_quietly;
 
 /// The direction of a frame.
 ///
@@ -110,6 +113,11 @@ impl FrameTap {
     pub(crate) fn pass(&self, server: &str, direction: FrameDirection, bytes: &[u8], is_cut: bool) {
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let connection = self.connection;
-        (self.observer.0.observe)(&Frame { server, connection, direction, bytes, is_cut });
+        let frame = Frame { server, connection, direction, bytes, is_cut };
+        // It is the program's own function, and the connection goes on without it.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.observer.0.observe)(&frame))) {
+            tracing::error!(server, "the observer of frames panicked");
+            forget_quietly(payload);
+        }
     }
 }
