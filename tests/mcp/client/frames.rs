@@ -212,7 +212,7 @@ fn lists_and_answers_are_checked_by_the_method_that_they_answer() {
     for (method, result, expected) in cases {
         let request = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{}}}}"#);
         let comma = if *result == "{}" { "" } else { "," };
-        let result = format!(r#"{{{ok}{comma}{}"#, &result[1..]);
+        let result = format!(r"{{{ok}{comma}{}", &result[1..]);
         let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
         check(MODERN, &[(OUT, &request), (IN, &answer)], expected);
     }

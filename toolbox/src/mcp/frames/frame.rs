@@ -55,7 +55,7 @@ pub struct Frame<'a> {
     /// The direction.
     pub direction: FrameDirection,
     /// The bytes, without a line break at the end. Of a message longer than
-    /// [`max_message_bytes`](super::ServersBuilder::max_message_bytes) its first 4 KiB at most.
+    /// [`max_message_bytes`](crate::mcp::ServersBuilder::max_message_bytes) its first 4 KiB at most.
     pub bytes: &'a [u8],
     /// `true` if the message was longer than the limit, and is not here in whole.
     pub is_cut: bool,

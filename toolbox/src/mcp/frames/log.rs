@@ -116,7 +116,7 @@ impl FrameLog {
     }
 
     /// Returns the function that adds frames, for
-    /// [`ServersBuilder::on_frame`](super::ServersBuilder::on_frame).
+    /// [`ServersBuilder::on_frame`](crate::mcp::ServersBuilder::on_frame).
     pub fn recorder(&self) -> impl Fn(&Frame<'_>) + Send + Sync + 'static {
         let log = self.clone();
         move |frame| log.record(frame)
