@@ -87,7 +87,7 @@ export function register(program, session) {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     const approvals = await session("approvals");
     const card = approvals.getByRole("article").filter({ hasText: "Lena" });
-    await card.getByRole("link", { name: "What led to it" }).click();
+    await card.getByRole("link", { name: "The call in Live" }).click();
     await rows(approvals).filter({ hasText: "waiting" }).waitFor();
     await approvals.evaluate(() => (location.hash = "#/approvals"));
     await card.getByRole("button", { name: "Approve", exact: true }).click();
