@@ -287,8 +287,8 @@ impl Server {
                 self.notify("notifications/resources/updated", json!({"uri": "test://text"}));
             }
             _ => {
-                content =
-                    json!([{"type": "resource_link", "uri": "hidden://report/7", "name": "7"}]);
+                let uri = params["arguments"]["uri"].as_str().unwrap_or("hidden://report/7");
+                content = json!([{"type": "resource_link", "uri": uri, "name": "7"}]);
             }
         }
         self.result(id, json!({"content": content}));
@@ -374,8 +374,11 @@ impl Server {
                 json!({"uri": "file:///etc/passwd", "name": "passwd"}),
             ]);
         }
-        if self.fault == "reports" {
-            resources.push(json!({"uri": "hidden://report/7", "name": "report"}));
+        if self.fault == "reports" || self.fault == "later" && self.changed {
+            resources.extend([
+                json!({"uri": "hidden://report/7", "name": "report"}),
+                json!({"uri": "ui://panel", "name": "panel"}),
+            ]);
         }
         self.list(id, json!({"resources": resources}));
     }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
-use toolbox::ToolBox;
 use toolbox::mcp::{Connect, ServerConfig, ServerStatus, Servers, Service, WithheldReason};
+use toolbox::resource::Resource;
 use toolbox::search::Gateway;
+use toolbox::{Tool, ToolBox};
 
 use super::peer::{ERAS, Era, Peer};
 
@@ -261,56 +262,126 @@ async fn changes_of_a_server_reach_the_client() {
 }
 
 /// Mounts one more server of the same resources.
-async fn mounted_too(toolbox: &ToolBox, name: &str, argument: &str) -> Servers {
-    let config = ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args([argument]);
+async fn mounted_too(toolbox: &ToolBox, name: &str, arguments: &[&str]) -> Servers {
+    let config =
+        ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args(arguments.iter().copied());
     Servers::builder().server(name, config).mount(toolbox).await.unwrap()
+}
+
+/// The server that a URI is read at.
+fn source(toolbox: &ToolBox, uri: &str) -> Option<String> {
+    let (found, _) = toolbox.resources().find(uri)?;
+    found.source().map(str::to_owned)
+}
+
+/// The resources of the first server of some that were withheld.
+fn withheld(servers: &Servers) -> Vec<String> {
+    servers.status().remove(0).withheld.into_iter().map(|own| own.name).collect()
 }
 
 #[tokio::test]
 async fn a_server_announces_no_changes_of_another() {
-    let mounted = Mounted::new(&["old"]).await;
-    let forging = mounted_too(&mounted.toolbox, "t", "forging").await;
     let updated = "notifications/resources/updated";
-    let mut peer = mounted.peer(Era::Old).await;
-    peer.request("resources/subscribe", json!({"uri": "test://text"})).await;
-    provoked(&mut peer, "s_touch", updated).await;
-    // What is on its way comes before the answers.
-    for _ in 0..5 {
-        peer.call("s_told", json!({})).await;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    for of_program in [false, true] {
+        let mounted = Mounted::new(&["old"]).await;
+        if of_program {
+            let own = Tool::new("text", "Text of the program").call(|_| "hello");
+            let own = Resource::from_tool("test://text", own).unwrap();
+            mounted.toolbox.resources().register(vec![own]);
+        }
+        let forging = mounted_too(&mounted.toolbox, "t", &["forging"]).await;
+        let mut peer = mounted.peer(Era::Old).await;
+        peer.request("resources/subscribe", json!({"uri": "test://text"})).await;
+        let announced = async |peer: &mut Peer| {
+            if of_program {
+                mounted.toolbox.resources().changed("test://text");
+            }
+            provoked(peer, "s_touch", updated).await
+        };
+        announced(&mut peer).await;
+        // What is on its way comes before the answers.
+        for _ in 0..5 {
+            peer.call("s_told", json!({})).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        peer.notes.clear();
+        for _ in 0..10 {
+            peer.call("t_touch", json!({})).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let told: Vec<&Value> =
+            peer.notes.iter().filter(|note| note["method"] == updated).collect();
+        assert_eq!(told, [&json!(null); 0], "{of_program}");
+        // The owner is heard all the same.
+        announced(&mut peer).await;
+        forging.close().await;
+        mounted.servers.close().await;
     }
-    peer.notes.clear();
-    for _ in 0..10 {
-        peer.call("t_touch", json!({})).await;
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let told: Vec<&Value> = peer.notes.iter().filter(|note| note["method"] == updated).collect();
-    assert_eq!(told, [&json!(null); 0]);
-    // The owner is heard all the same.
-    provoked(&mut peer, "s_touch", updated).await;
-    forging.close().await;
-    mounted.servers.close().await;
 }
 
 #[tokio::test]
 async fn a_link_keeps_no_uri_from_the_server_that_lists_it() {
     let mounted = Mounted::new(&["old"]).await;
     let mut peer = mounted.peer(Era::Old).await;
-    let source = || {
-        let (found, _) = mounted.toolbox.resources().find("hidden://report/7")?;
-        found.source().map(str::to_owned)
-    };
-    peer.call("s_link", json!({})).await;
-    assert_eq!(source().as_deref(), Some("s"));
-    let owner = mounted_too(&mounted.toolbox, "t", "reports").await;
-    assert_eq!(source().as_deref(), Some("t"));
-    let status = owner.status().remove(0);
-    let withheld = |own: &toolbox::mcp::WithheldTool| own.name.contains("report/7");
-    assert!(!status.withheld.iter().any(withheld), "{:?}", status.withheld);
+    let skill = "skill://t/team/good/SKILL.md";
+    let cases: [(&[&str], &str); 2] =
+        [(&["reports"], "hidden://report/7"), (&["modern", "skills"], skill)];
+    for (arguments, uri) in cases {
+        let of = || source(&mounted.toolbox, uri);
+        peer.call("s_link", json!({"uri": uri})).await;
+        assert_eq!(of().as_deref(), Some("s"), "{uri}");
+        let owner = mounted_too(&mounted.toolbox, "t", arguments).await;
+        assert_eq!(of().as_deref(), Some("t"), "{uri}: {:?}", withheld(&owner));
+        // A link that comes later changes nothing.
+        peer.call("s_link", json!({"uri": uri})).await;
+        assert_eq!(of().as_deref(), Some("t"), "{uri}");
+        owner.close().await;
+    }
     // The end of the first takes nothing from the second.
+    peer.call("s_link", json!({})).await;
+    let owner = mounted_too(&mounted.toolbox, "t", &["reports"]).await;
     mounted.servers.close().await;
-    assert_eq!(source().as_deref(), Some("t"));
+    assert_eq!(source(&mounted.toolbox, "hidden://report/7").as_deref(), Some("t"));
     owner.close().await;
+}
+
+#[tokio::test]
+async fn the_page_of_a_tool_is_not_taken_by_a_listing() {
+    let mounted = Mounted::new(&["old"]).await;
+    let taking = mounted_too(&mounted.toolbox, "t", &["reports"]).await;
+    assert_eq!(source(&mounted.toolbox, "ui://panel").as_deref(), Some("s"));
+    assert!(
+        withheld(&taking).contains(&"resource ui://panel".to_owned()),
+        "{:?}",
+        withheld(&taking)
+    );
+    taking.close().await;
+    mounted.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_resource_that_was_linked_before_it_was_listed_stays() {
+    let mounted = Mounted::new(&["later"]).await;
+    let mut peer = mounted.peer(Era::Old).await;
+    let report = "hidden://report/7";
+    let is_listed =
+        || mounted.toolbox.resources().list().iter().any(|listed| listed.uri() == report);
+    peer.call("s_link", json!({"uri": report})).await;
+    assert!(!is_listed() && source(&mounted.toolbox, report).is_some());
+    peer.call("s_change", json!({})).await;
+    for _ in 0..200 {
+        if is_listed() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // As many links as are remembered push the first one out.
+    for at in 0..300 {
+        peer.call("s_link", json!({"uri": format!("hidden://other/{at}")})).await;
+    }
+    assert!(source(&mounted.toolbox, "hidden://other/0").is_none());
+    assert!(is_listed());
+    mounted.servers.close().await;
 }
 
 #[tokio::test]

@@ -50,6 +50,8 @@ struct ResourceFacet {
     is_public: bool,
     completers: Completers,
     skill: Option<Arc<SkillManifest>>,
+    /// `true` if it gives way to another of its URI.
+    provisional: bool,
 }
 
 impl Resource {
@@ -90,6 +92,7 @@ impl Resource {
             is_public: false,
             completers: Completers::of_schema(&tool.definition().input_schema),
             skill: None,
+            provisional: false,
             uri,
         };
         let uri = facet.uri.as_str().to_owned();
@@ -213,10 +216,10 @@ impl Resource {
         self.facet().into_iter().flat_map(|facet| facet.uri.variables())
     }
 
-    /// Returns `true` if the resource is in no list, and can be read.
+    /// Returns `true` if the resource gives way to another of its URI.
     #[allow(dead_code, reason = "for mounted servers")]
-    pub(crate) fn is_unlisted(&self) -> bool {
-        self.tool.definition().deferred
+    pub(crate) fn is_provisional(&self) -> bool {
+        self.facet().is_some_and(|facet| facet.provisional)
     }
 
     /// Returns the manifest of the skill whose `SKILL.md` it is.
@@ -302,6 +305,12 @@ impl Resource {
     #[allow(dead_code, reason = "for folders of skills, and for mounted servers")]
     pub(crate) fn with_skill(self, manifest: SkillManifest) -> Self {
         self.change(|facet| facet.skill = Some(Arc::new(manifest)))
+    }
+
+    /// Lets it give way to another of its URI.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn provisional(self) -> Self {
+        self.change(|facet| facet.provisional = true)
     }
 
     /// Returns the resource with the completer of a variable, made already.

@@ -73,19 +73,11 @@ fn mount_resources(
     approved: &HashSet<String>,
     mounted: &mut MountedOffers,
 ) {
-    let resources = server.shared.toolbox.resources();
-    // A link in a result of another server keeps no URI from a server that lists it.
-    let is_free = |uri: &str| {
-        let is_replaceable = |there: Resource| {
-            there.source() == Some(&*server.name) || there.source().is_some() && there.is_unlisted()
-        };
-        resources.get(uri).is_none_or(is_replaceable)
-    };
     for own in &listed.offers.resources {
         if !approved.contains(&own.key()) {
             continue;
         }
-        if !is_free(&own.uri) {
+        if !is_free(server, &own.uri) {
             let detail = "its URI is that of another resource of the box".to_owned();
             mounted.withhold(&own.key(), WithheldReason::NameTaken, detail);
             continue;
@@ -95,9 +87,17 @@ fn mount_resources(
     // What its tools refer to can be read, though it is not listed.
     let known: HashSet<String> =
         listed.offers.resources.iter().map(|own| own.uri.clone()).collect();
-    for uri in listed.linked_resources().filter(|uri| !known.contains(*uri) && is_free(uri)) {
+    for uri in listed.linked_resources().filter(|uri| !known.contains(*uri) && is_free(server, uri))
+    {
         mounted.resources.push(unlisted(server, uri));
     }
+}
+
+/// Returns `true` if a server may offer a resource of this URI. What is offered already keeps its
+/// URI, but for what a result of another server merely linked to.
+pub(super) fn is_free(server: &Server, uri: &str) -> bool {
+    let there = server.shared.toolbox.resources().get(uri);
+    there.is_none_or(|there| there.source() == Some(&*server.name) || there.is_provisional())
 }
 
 /// Returns a resource that is in no list, and can be read.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::flags;
 use super::list::ToolList;
+use super::mount_offers::is_free;
 use super::mounted::MountedOffers;
 use super::server::Server;
 use super::server_request::ServerRequest;
@@ -24,14 +25,11 @@ pub(super) fn mount_skills(
     approved: &HashSet<String>,
     mounted: &mut MountedOffers,
 ) {
-    let resources = server.shared.toolbox.resources();
-    let is_free =
-        |uri: &str| resources.get(uri).is_none_or(|there| there.source() == Some(&*server.name));
     let (mut files, mut manifests) = (BTreeMap::new(), BTreeMap::new());
     for skill in listed.offers.skills.skills.iter().filter(|own| approved.contains(&own.key())) {
         let passed: Vec<PassedFile> =
             skill.files.iter().map(|file| PassedFile::new(&server.name, file)).collect();
-        if !passed.iter().all(|passed| is_free(&passed.file.uri)) {
+        if !passed.iter().all(|passed| is_free(server, &passed.file.uri)) {
             let detail = "the URI of a file of it is that of another resource of the box";
             mounted.withhold(&skill.key(), WithheldReason::NameTaken, detail.to_owned());
             continue;

@@ -103,8 +103,10 @@ impl SharedState {
         let kept: HashSet<&str> = now.iter().map(Resource::uri).collect();
         let old: HashMap<&str, &Resource> = before.iter().map(|own| (own.uri(), own)).collect();
         let is_gone = |there: &Resource| {
-            let ours = old.get(there.uri()).is_some_and(|old| old.source() == there.source());
-            ours && !kept.contains(there.uri())
+            let is_same = |old: &&Resource| {
+                old.source() == there.source() && old.is_provisional() == there.is_provisional()
+            };
+            old.get(there.uri()).is_some_and(is_same) && !kept.contains(there.uri())
         };
         if !before.is_empty() || !now.is_empty() {
             self.toolbox.resources().exchange(is_gone, now.to_vec());

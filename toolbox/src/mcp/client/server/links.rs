@@ -28,7 +28,7 @@ impl Server {
             .filter(|uri| !uri.contains(char::is_control))
             .filter(is_new)
             .take(MAX_LINKS)
-            .map(|uri| mount_offers::unlisted(self, uri))
+            .map(|uri| mount_offers::unlisted(self, uri).provisional())
             .collect();
         if new.is_empty() || self.gone.is_cancelled() {
             return;
