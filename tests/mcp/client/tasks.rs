@@ -7,6 +7,7 @@ use crate::bounded::tokio;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
+use toolbox::audit::AuditLog;
 use toolbox::call::FailureKind;
 use toolbox::context::{Answer, CancellationToken, Question};
 use toolbox::durable::{CallFilter, Journal};
@@ -305,7 +306,10 @@ async fn a_caller_of_completions_is_answered_at_once() {
 async fn a_task_in_the_background_is_one_call_with_one_job() {
     let journal = Journal::in_memory().unwrap();
     let (sink, mut events) = EventSink::bounded(100);
-    let toolbox = ToolBox::builder().events(sink).journal(&journal).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let audit = AuditLog::builder(&path).synchronous(true).open().unwrap();
+    let toolbox = ToolBox::builder().events(sink).journal(&journal).audit(&audit).build().unwrap();
     let script = Script::new([state("working", json!({})), completed("built")]);
     let (servers, _) = mounted_in(&toolbox, begun(json!({})), script).await;
     let (sender, mut completions) = unbounded_channel();
@@ -324,6 +328,11 @@ async fn a_task_in_the_background_is_one_call_with_one_job() {
         });
     }
     assert_eq!(seen, ["s_build started", "s_build answered", "s_build ended: built"]);
+    let lines = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = lines.iter().map(|line| (&line["event"], &line["outcome"])).collect();
+    let (result, job) = (json!("result"), json!("job"));
+    assert_eq!(told, [(&result, &json!("pending")), (&job, &json!("ok"))], "{lines:?}");
     // The wait is nothing that a journal could begin again.
     assert!(journal.calls(CallFilter::default()).await.unwrap().is_empty());
     servers.close().await;
