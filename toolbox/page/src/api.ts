@@ -80,20 +80,21 @@ export async function stream(path: string, body: unknown, visit: (line: any) => 
   if (!response.ok || !response.body) {
     throw await refusal(response);
   }
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  await pieces(response.body, "\n", (line) => visit(JSON.parse(line)));
+}
+
+/** Calls `visit` with each piece of a text that is not empty and ends with a mark. */
+async function pieces(body: ReadableStream<Uint8Array>, mark: string, visit: (piece: string) => void): Promise<void> {
+  const reader = body.pipeThrough(new TextDecoderStream() as any).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) {
-      break;
+      return;
     }
-    const lines = (rest + value).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      if (line) {
-        visit(JSON.parse(line));
-      }
-    }
+    const all = (rest + value).split(mark);
+    rest = all.pop() ?? "";
+    all.filter((piece) => piece !== "").forEach(visit);
   }
 }
 
@@ -168,35 +169,22 @@ export function follow(handler: StreamHandler): () => void {
   };
 }
 
-async function read(
-  body: ReadableStream<Uint8Array>,
-  visit: (name: string, data: any, id: string) => void,
-): Promise<void> {
-  const reader = body.pipeThrough(new TextDecoderStream() as any).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) {
-      return;
-    }
-    const pieces = (rest + value).split("\n\n");
-    rest = pieces.pop() ?? "";
-    for (const piece of pieces) {
-      let name = "message";
-      let data = "";
-      let id = "";
-      for (const line of piece.split("\n")) {
-        if (line.startsWith("event: ")) {
-          name = line.slice(7);
-        } else if (line.startsWith("data: ")) {
-          data += line.slice(6);
-        } else if (line.startsWith("id: ")) {
-          id = line.slice(4);
-        }
-      }
-      if (data) {
-        visit(name, JSON.parse(data), id);
+function read(body: ReadableStream<Uint8Array>, visit: (name: string, data: any, id: string) => void): Promise<void> {
+  return pieces(body, "\n\n", (piece) => {
+    let name = "message";
+    let data = "";
+    let id = "";
+    for (const line of piece.split("\n")) {
+      if (line.startsWith("event: ")) {
+        name = line.slice(7);
+      } else if (line.startsWith("data: ")) {
+        data += line.slice(6);
+      } else if (line.startsWith("id: ")) {
+        id = line.slice(4);
       }
     }
-  }
+    if (data) {
+      visit(name, JSON.parse(data), id);
+    }
+  });
 }

@@ -4,7 +4,7 @@ import { Refusal, post } from "./api";
 import { Form, initial } from "./form/index";
 import type { Fault } from "./form/index";
 import { parse, write } from "./form/json";
-import { useJsonText } from "./json-text";
+import { JsonForm, useJsonText } from "./json-text";
 import { live } from "./live/live";
 import { leading } from "./live/leading";
 import { href, waiting } from "./state";
@@ -228,7 +228,8 @@ interface SayProps {
 
 function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
   const [schema] = useState(() => parse(entry.schema ?? "true"));
-  const { text, value, syntax, setText, setValue } = useJsonText(() => pretty(entry.arguments ?? "{}"));
+  const json = useJsonText(() => pretty(entry.arguments ?? "{}"));
+  const { text, syntax, setText } = json;
   const [edits, setEdits] = useState(false);
   const [reason, setReason] = useState("");
   return (
@@ -248,17 +249,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
               }
             }}
           >
-            {syntax ? (
-              <p class="warn">The JSON beside cannot be read, so the form waits for it.</p>
-            ) : (
-              <Form
-                schema={schema}
-                value={value}
-                faults={faults}
-                disabled={busy}
-                onChange={setValue}
-              />
-            )}
+            <JsonForm json={json} schema={schema} faults={faults} disabled={busy} />
           </form>
           <div>
             <label for={`json-${entry.id}`}>JSON</label>

@@ -1,5 +1,6 @@
 // The result of a call: as text, tree, table, picture, link and raw.
 import { useMemo, useState } from "preact/hooks";
+import { Chips } from "./choice";
 import { RawNumber, isNumber, parse, write } from "./form/json";
 import type { Json } from "./form/json";
 import { Block, Copy, Line, Outside, bytes, milliseconds, number, visible } from "./text";
@@ -100,14 +101,9 @@ export function Result({ result }: { result: CallResult }) {
           For the user: <Line text={result.for_user} max={2000} />
         </p>
       )}
-      <div class="chips" role="group" aria-label="View">
-        {views.map((name) => (
-          <button key={name} type="button" aria-pressed={name === view} onClick={() => choose(name)}>
-            {name}
-          </button>
-        ))}
+      <Chips label="View" values={views} value={view} onChange={choose}>
         <Copy text={() => (view === "Raw" ? raw() : text)}>Copy</Copy>
-      </div>
+      </Chips>
       {view === "Text" && (text ? <Block text={text} label="Text of the result" /> : <p class="quiet">No text.</p>)}
       {view === "Tree" && (
         <ul class="tree">

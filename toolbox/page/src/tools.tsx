@@ -1,5 +1,6 @@
 // The tools of the box: listed, searched as models search them, and described.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Chips } from "./choice";
 import { Refusal, post } from "./api";
 import { List } from "./list";
 import { go, href, program, route, tools } from "./state";
@@ -355,13 +356,17 @@ function Definition({ detail, hit }: { detail: Detail; hit: Hit | null }) {
       </section>
       <section>
         <h3>As each provider gets it</h3>
-        <div class="chips" role="group" aria-label="Dialect">
-          {detail.dialects.map((own, at) => (
-            <button key={own.dialect} type="button" aria-pressed={at === dialect} onClick={() => setDialect(at)}>
-              {own.dialect} <span class="quiet">{number(own.tokens)}</span>
-            </button>
-          ))}
-        </div>
+        <Chips
+          label="Dialect"
+          values={detail.dialects.map((own) => own.dialect)}
+          value={lowered.dialect}
+          onChange={(name) => setDialect(detail.dialects.findIndex((own) => own.dialect === name))}
+          show={(name) => (
+            <>
+              {name} <span class="quiet">{number(detail.dialects.find((own) => own.dialect === name)?.tokens ?? 0)}</span>
+            </>
+          )}
+        />
         <p>
           About {number(lowered.tokens)} tokens in each request.{" "}
           {lowered.strict ? "Strict: the provider guarantees arguments that fit." : ""}

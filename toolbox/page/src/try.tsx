@@ -2,10 +2,10 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { post } from "./api";
 import { asCommand, asCurl, asTest } from "./copies";
-import { Form, initial } from "./form/index";
+import { initial } from "./form/index";
 import type { Fault, Json } from "./form/index";
 import { parse, write } from "./form/json";
-import { useJsonText } from "./json-text";
+import { JsonForm, useJsonText } from "./json-text";
 import { Result, textOf } from "./result";
 import type { CallResult } from "./result";
 import { Running, useRunner } from "./running";
@@ -39,7 +39,8 @@ const drafts = new Map<string, string>();
 export function Try({ detail }: { detail: Detail }) {
   const schema = useMemo(() => parse(detail.schema), [detail.schema]);
   const state = useStore(program);
-  const { text, value, syntax, setText, setValue } = useJsonText(() => drafts.get(detail.name) ?? first(detail, schema));
+  const json = useJsonText(() => drafts.get(detail.name) ?? first(detail, schema));
+  const { text, syntax, setText } = json;
   const [check, setCheck] = useState<Check>({});
   const runner = useRunner();
   const { running, cancel } = runner;
@@ -108,17 +109,7 @@ export function Try({ detail }: { detail: Detail }) {
           }}
         >
           <h3>Form</h3>
-          {syntax ? (
-            <p class="warn">The JSON beside cannot be read, so the form waits for it.</p>
-          ) : (
-            <Form
-              schema={schema}
-              value={value}
-              faults={faults}
-              disabled={running !== null}
-              onChange={setValue}
-            />
-          )}
+          <JsonForm json={json} schema={schema} faults={faults} disabled={running !== null} />
           <p class="acts">
             <button type="submit" class="primary" disabled={running !== null}>
               Call

@@ -1,5 +1,6 @@
 // The tab *Live*: calls as they happen, and agents as a tree; also of a recording.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Chips, Choice } from "../choice";
 import { List } from "../list";
 import { save } from "../save";
 import { go, route } from "../state";
@@ -75,13 +76,13 @@ export function Live() {
   return (
     <div class="live">
       <div class="bar">
-        <div class="chips" role="group" aria-label="View">
-          {(["calls", "agents"] as const).map((view) => (
-            <button key={view} type="button" aria-pressed={query.view === view} onClick={() => setQuery({ ...query, view })}>
-              {view === "calls" ? "Calls" : "Agents"}
-            </button>
-          ))}
-        </div>
+        <Chips
+          label="View"
+          values={["calls", "agents"] as const}
+          value={query.view}
+          onChange={(view) => setQuery({ ...query, view })}
+          show={(view) => (view === "calls" ? "Calls" : "Agents")}
+        />
         <label class="search">
           <span class="sr">Filter calls</span>
           <input
@@ -97,15 +98,7 @@ export function Live() {
             }}
           />
         </label>
-        <label>
-          <span class="sr">State</span>
-          <select value={query.state} onChange={(event) => setQuery({ ...query, state: event.currentTarget.value as CallState | "" })}>
-            <option value="">All states</option>
-            {STATES.map((state) => (
-              <option key={state}>{state}</option>
-            ))}
-          </select>
-        </label>
+        <Choice label="State" all="All states" values={STATES} value={query.state} onChange={(state) => setQuery({ ...query, state })} />
         <button
           type="button"
           aria-pressed={paused !== null}

@@ -1,10 +1,12 @@
 // The tab *Protocol*: the messages of the servers both ways, their times, tasks, and what breaks the protocol.
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { Chips, Choice } from "../choice";
 import { save } from "../save";
 import { List } from "../list";
 import { program } from "../state";
 import { useStore } from "../store";
-import { Block, Copy, Line, bytes, milliseconds, number, pretty, visible } from "../text";
+import { Block, Copy, Line, bytes, milliseconds, number, pretty } from "../text";
 import { breaches, frames, latencies, tasks } from "./frames";
 import type { Frame } from "./frames";
 
@@ -48,14 +50,18 @@ export function Protocol() {
   return (
     <div class="live">
       <div class="bar">
-        <div class="chips" role="group" aria-label="View">
-          {VIEWS.map((view) => (
-            <button key={view} type="button" aria-pressed={query.view === view} onClick={() => setQuery({ ...query, view })}>
+        <Chips
+          label="View"
+          values={VIEWS}
+          value={query.view}
+          onChange={(view) => setQuery({ ...query, view })}
+          show={(view) => (
+            <>
               {view}
               {view === "Faults" && list.faulty > 0 && <span class="badge bad-badge">{number(list.faulty)}</span>}
-            </button>
-          ))}
-        </div>
+            </>
+          )}
+        />
         {isList && (
           <>
             <label class="search">
@@ -135,22 +141,6 @@ export function Protocol() {
         </div>
       )}
     </div>
-  );
-}
-
-function Choice(props: { label: string; all: string; values: string[]; value: string; onChange(value: string): void }) {
-  return (
-    <label>
-      <span class="sr">{props.label}</span>
-      <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
-        <option value="">{props.all}</option>
-        {props.values.map((value) => (
-          <option key={value} value={value}>
-            {visible(value)}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 
@@ -245,42 +235,48 @@ interface ViewProps {
   version: number;
 }
 
-function Times({ all, version }: ViewProps) {
-  const rows = useMemo(() => latencies(all), [all, version]);
-  if (rows.length === 0) {
-    return <p class="empty">Nothing was requested yet.</p>;
-  }
+function Figures(props: { caption: string; columns: string[]; children: ComponentChildren }) {
   return (
     <table class="figures">
-      <caption class="sr">Times of the answers by method</caption>
+      <caption class="sr">{props.caption}</caption>
       <thead>
         <tr>
-          {["Method", "Asked by", "Answers", "Errors", "Open", "Median", "95 %", "Slowest"].map((name) => (
+          {props.columns.map((name) => (
             <th key={name} scope="col">
               {name}
             </th>
           ))}
         </tr>
       </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={`${row.direction} ${row.method}`}>
-            <td>
-              <code>
-                <Line text={row.method} max={80} />
-              </code>
-            </td>
-            <td>{row.direction === "sent" ? "this program" : "the server"}</td>
-            <td class="num">{number(row.count)}</td>
-            <td class={row.errors ? "num bad" : "num"}>{number(row.errors)}</td>
-            <td class="num">{number(row.waiting)}</td>
-            <td class="num">{milliseconds(row.median)}</td>
-            <td class="num">{milliseconds(row.most)}</td>
-            <td class="num">{milliseconds(row.slowest)}</td>
-          </tr>
-        ))}
-      </tbody>
+      <tbody>{props.children}</tbody>
     </table>
+  );
+}
+
+function Times({ all, version }: ViewProps) {
+  const rows = useMemo(() => latencies(all), [all, version]);
+  if (rows.length === 0) {
+    return <p class="empty">Nothing was requested yet.</p>;
+  }
+  return (
+    <Figures caption="Times of the answers by method" columns={["Method", "Asked by", "Answers", "Errors", "Open", "Median", "95 %", "Slowest"]}>
+      {rows.map((row) => (
+        <tr key={`${row.direction} ${row.method}`}>
+          <td>
+            <code>
+              <Line text={row.method} max={80} />
+            </code>
+          </td>
+          <td>{row.direction === "sent" ? "this program" : "the server"}</td>
+          <td class="num">{number(row.count)}</td>
+          <td class={row.errors ? "num bad" : "num"}>{number(row.errors)}</td>
+          <td class="num">{number(row.waiting)}</td>
+          <td class="num">{milliseconds(row.median)}</td>
+          <td class="num">{milliseconds(row.most)}</td>
+          <td class="num">{milliseconds(row.slowest)}</td>
+        </tr>
+      ))}
+    </Figures>
   );
 }
 
@@ -290,41 +286,29 @@ function Tasks({ all, version, open }: ViewProps & { open(frame: Frame): void })
     return <p class="empty">No call became a task. A call that does is followed here; its result is shown where it was called.</p>;
   }
   return (
-    <table class="figures">
-      <caption class="sr">Tasks</caption>
-      <thead>
-        <tr>
-          {["Task", "Status", "Message", "Since", "Last"].map((name) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
+    <Figures caption="Tasks" columns={["Task", "Status", "Message", "Since", "Last"]}>
+      {rows.slice(0, 500).map((row) => (
+        <tr key={`${row.frame.connection} ${row.id}`}>
+          <td>
+            <code>
+              <Line text={row.id} max={80} />
+            </code>
+          </td>
+          <td class={row.status === "completed" ? "good" : row.status === "failed" ? "bad" : ""}>
+            <Line text={row.status} max={40} />
+          </td>
+          <td>
+            <Line text={row.message} max={300} />
+          </td>
+          <td class="num">{milliseconds(row.changed - row.began)}</td>
+          <td>
+            <button type="button" onClick={() => open(row.frame)}>
+              Frame {number(row.frame.number)}
+            </button>
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {rows.slice(0, 500).map((row) => (
-          <tr key={`${row.frame.connection} ${row.id}`}>
-            <td>
-              <code>
-                <Line text={row.id} max={80} />
-              </code>
-            </td>
-            <td class={row.status === "completed" ? "good" : row.status === "failed" ? "bad" : ""}>
-              <Line text={row.status} max={40} />
-            </td>
-            <td>
-              <Line text={row.message} max={300} />
-            </td>
-            <td class="num">{milliseconds(row.changed - row.began)}</td>
-            <td>
-              <button type="button" onClick={() => open(row.frame)}>
-                Frame {number(row.frame.number)}
-              </button>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Figures>
   );
 }
 

@@ -1,6 +1,7 @@
 // A value that is edited as JSON text, and beside it by a form.
 import { useMemo, useState } from "preact/hooks";
-import type { Json } from "./form/index";
+import { Form } from "./form/index";
+import type { Fault, Json } from "./form/index";
 import { parse, write } from "./form/json";
 
 export interface JsonText {
@@ -25,4 +26,14 @@ export function useJsonText(first: () => string): JsonText {
   }, [text]);
   const setValue = (value: Json | undefined) => setText(value === undefined ? "{}" : write(value, { indent: 2 }));
   return { text, ...read, setText, setValue };
+}
+
+/** The form of the value; it waits while the text is no JSON. */
+export function JsonForm(props: { json: JsonText; schema: Json; faults: Fault[]; disabled: boolean }) {
+  const { json, schema, faults, disabled } = props;
+  return json.syntax ? (
+    <p class="warn">The JSON beside cannot be read, so the form waits for it.</p>
+  ) : (
+    <Form schema={schema} value={json.value} faults={faults} disabled={disabled} onChange={json.setValue} />
+  );
 }
