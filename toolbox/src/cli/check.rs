@@ -110,17 +110,6 @@ fn schema_faults(definition: &ToolDefinition) -> Vec<String> {
     faults
 }
 
-fn state(status: &ServerStatus) -> &'static str {
-    match status.state {
-        ServerState::Waiting => "waiting",
-        ServerState::Connecting => "connecting",
-        ServerState::Ready => "ready",
-        ServerState::Failed => "failed",
-        ServerState::Disabled => "disabled",
-        ServerState::Closed => "closed",
-    }
-}
-
 fn server_line(status: &ServerStatus, paint: Paint) -> String {
     let mut text = paint.bold(&line(&status.name));
     match status.state {
@@ -135,7 +124,7 @@ fn server_line(status: &ServerStatus, paint: Paint) -> String {
             let _ = write!(text, ": {}", paint.red(&format!("cannot be reached: {why}")));
         }
         _ => {
-            let _ = write!(text, ": {}", state(status));
+            let _ = write!(text, ": {}", status.state);
         }
     }
     let _ = write!(text, "  {}", paint.dim(&line(&json!(status.target).to_string())));
@@ -147,7 +136,7 @@ fn server_value(status: &ServerStatus) -> Value {
         status.withheld.iter().map(|tool| json!({"name": tool.name, "why": tool.detail}));
     json!({
         "name": status.name,
-        "state": state(status),
+        "state": status.state.to_string(),
         "target": status.target,
         "protocol": status.protocol_version,
         "tools": status.tools.len(),

@@ -24,7 +24,7 @@ mod mounted {
     use super::{
         Json, PageInner, PageState, Response, State, StatusCode, Value, WantedServer, refused,
     };
-    use crate::mcp::{ServerState, ServerStatus, WithheldReason};
+    use crate::mcp::ServerStatus;
     use crate::page::reply::json_of;
 
     pub(in crate::page) fn has_lock(page: &PageInner) -> bool {
@@ -38,16 +38,9 @@ mod mounted {
 
     fn shown(status: &ServerStatus) -> Value {
         let withheld = status.withheld.iter().map(|tool| {
-            let reason = match tool.reason {
-                WithheldReason::Changed => "changed",
-                WithheldReason::New => "new",
-                WithheldReason::Unreadable => "unreadable",
-                WithheldReason::Invalid => "invalid",
-                WithheldReason::NameTaken => "name taken",
-            };
             json!({
                 "name": tool.name,
-                "reason": reason,
+                "reason": tool.reason.to_string(),
                 "detail": tool.detail,
                 "definition": tool.definition.as_ref().map(ToString::to_string),
             })
@@ -55,14 +48,7 @@ mod mounted {
         json!({
             "name": status.name,
             "target": status.target,
-            "state": match status.state {
-                ServerState::Waiting => "waiting",
-                ServerState::Connecting => "connecting",
-                ServerState::Ready => "ready",
-                ServerState::Failed => "failed",
-                ServerState::Disabled => "disabled",
-                ServerState::Closed => "closed",
-            },
+            "state": status.state.to_string(),
             "protocol_version": status.protocol_version,
             "server_name": status.server_name,
             "server_version": status.server_version,

@@ -1,5 +1,7 @@
 //! The status of a server.
 
+use std::fmt;
+
 /// The connection state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -16,6 +18,20 @@ pub enum ServerState {
     Disabled,
     /// It was removed, or closed with all the others.
     Closed,
+}
+
+/// The state in one word, in lower case: `ready`.
+impl fmt::Display for ServerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Waiting => "waiting",
+            Self::Connecting => "connecting",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+            Self::Disabled => "disabled",
+            Self::Closed => "closed",
+        })
+    }
 }
 
 /// The status of one server.
@@ -87,4 +103,17 @@ pub enum WithheldReason {
     Invalid,
     /// Its name is taken.
     NameTaken,
+}
+
+/// The reason in one or two words, in lower case: `name taken`.
+impl fmt::Display for WithheldReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Changed => "changed",
+            Self::New => "new",
+            Self::Unreadable => "unreadable",
+            Self::Invalid => "invalid",
+            Self::NameTaken => "name taken",
+        })
+    }
 }
