@@ -217,7 +217,7 @@ pub(crate) struct LogPlace {
 /// The log of a run at work.
 pub(super) struct RunLog {
     writer: Arc<LogWriter>,
-    /// What an earlier attempt logged, and is still to be done again.
+    /// The entries of an earlier attempt that are still to be done again.
     recorded: VecDeque<Entry>,
 }
 
@@ -449,7 +449,7 @@ impl RunLog {
     }
 }
 
-/// What is recorded of the calls of one reply.
+/// The records of the calls of one reply.
 #[derive(Default)]
 pub(super) struct RecordedCalls {
     pub(super) started: HashMap<String, StartedCall>,

@@ -61,7 +61,7 @@ use scope::CallScope;
 pub(super) enum Start {
     Fresh(History),
     Resumed(Box<Paused>, Decisions),
-    /// What the log of the run has.
+    /// The entries of the run's log.
     Recorded,
 }
 

@@ -142,7 +142,7 @@ pub struct RecordedCall {
     pub idempotent: bool,
     /// The state.
     pub state: CallState,
-    /// How often the call was begun.
+    /// The number of times the call was begun.
     pub attempt: u32,
     /// The journal that holds the call, by its [id](super::Journal::id), or the
     /// [place](Backlog::hand_over) that the call was handed over to.

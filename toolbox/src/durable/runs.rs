@@ -85,7 +85,7 @@ pub struct RecordedRun {
     pub agent: String,
     /// The state.
     pub state: RecordedRunState,
-    /// How often it was begun or went on.
+    /// The number of times it was begun or resumed.
     pub attempt: u32,
     /// The journal in which it is at work: its [id](Journal::id).
     pub owner: Option<String>,

@@ -28,7 +28,7 @@ pub(super) struct SqliteBacklog {
     _lock: Option<LockFile>,
 }
 
-/// What pieces of work on the thread of the file need.
+/// The state that work on the thread of the file needs.
 pub(super) struct Shared {
     pub(super) id: String,
     path: Option<PathBuf>,

@@ -43,7 +43,7 @@ enum TemplatePart {
         name: String,
         takes_slashes: bool,
     },
-    /// Whatever follows, which is not read.
+    /// The rest, which is not read.
     Rest,
 }
 

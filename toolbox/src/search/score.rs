@@ -34,7 +34,7 @@ pub(super) struct Ranked {
     pub(super) answers: u64,
 }
 
-/// How rare each of the first words of a query is.
+/// The rarity of each of the first words of a query.
 type WordWeights = [f32; 64];
 
 /// A list of postings on its way through the blocks.
@@ -59,7 +59,7 @@ const MANY: f32 = 40.0;
 struct TermMark {
     /// The number of the query.
     query: u32,
-    /// How rare the term was then.
+    /// The rarity of the term at that time.
     rare: f32,
     /// A bit, if it is one of the first 64 words of that query.
     word: u64,
@@ -83,7 +83,7 @@ pub(super) struct Scratch {
     /// A bit for the last digits of each term of the query: most terms of a tool are none of them,
     /// and need no look at `marks`.
     hints: [u64; 16],
-    /// How rare the words with a bit are.
+    /// The rarity of the words with a bit.
     words: WordWeights,
 }
 

@@ -25,7 +25,7 @@ const CACHED: [&str; 6] = [
 /// The methods that may be answered with questions to the user.
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// What the check of a result knows besides it.
+/// The request that a result answers, and the state of its connection.
 pub(super) struct ResultContext<'a> {
     pub(super) request: &'a TracedRequest,
     pub(super) is_modern: bool,

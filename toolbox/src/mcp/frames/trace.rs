@@ -39,7 +39,7 @@ pub(super) struct TracedRequest {
     token: Option<String>,
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Default)]
 pub(super) struct ConnectionTrace {
     version: Option<String>,
