@@ -453,3 +453,53 @@ async fn a_run_paused_between_two_steps_waits_in_the_journal() {
     assert_eq!(text.matches("And X").count(), 1);
     assert!(journal.check().await.unwrap().faults.is_empty());
 }
+
+/// Reads a log that is too long to be shown.
+#[tool]
+fn log(n: u32) -> String {
+    (1..=20_000).map(|line| format!("log {n} line {line}\n")).collect()
+}
+
+/// Does not end the first time.
+#[tool]
+async fn stop(calls: State<AtomicU32>) -> String {
+    if calls.fetch_add(1, Ordering::SeqCst) == 0 {
+        std::future::pending::<()>().await;
+    }
+    "stopped".to_owned()
+}
+
+#[tokio::test]
+async fn handles_of_an_earlier_process_are_not_given_again() {
+    for (second, is_pause) in [("pay", true), ("stop", false)] {
+        let journal = Journal::in_memory().unwrap();
+        let calls = Arc::new(AtomicU32::new(0));
+        let agent = |model| {
+            let agent = Agent::builder(model).name("clerk").tools(tools![log, pay, stop]);
+            agent.shared_state(Arc::clone(&calls)).build().unwrap()
+        };
+        let arguments = if is_pause { r#"{"invoice": 7}"# } else { "{}" };
+        let first = ScriptedModel::new().calls("log", r#"{"n": 1}"#).calls(second, arguments);
+        let first = agent(first).run("Go").durable("run", &journal);
+        if is_pause {
+            let pending = first.await.unwrap().paused.unwrap().pending().remove(0);
+            assert!(journal.decide("run", [(pending.id, Decision::Approve)]).await.unwrap());
+        } else {
+            let first = tokio::spawn(first.into_future());
+            while calls.load(Ordering::SeqCst) == 0 {
+                tokio::task::yield_now().await;
+            }
+            first.abort();
+            assert!(first.await.unwrap_err().is_cancelled());
+        }
+        let read = r#"{"handle": "r1", "lines": "1"}"#;
+        let second = ScriptedModel::new().calls("result_read", read).calls("log", r#"{"n": 2}"#);
+        let outcome = agent(second.text("Done.")).resume("run", &journal).await.unwrap();
+        assert_eq!(outcome.content, "Done.");
+        let results = outcome.history.steps().flat_map(|step| step.results().to_vec());
+        let texts: Vec<String> = results.map(|result| result.text().into_owned()).collect();
+        assert!(texts[0].starts_with("[r1: "), "{:.200}", texts[0]);
+        assert!(texts[2].starts_with("the result r1 is gone"), "{}", texts[2]);
+        assert!(texts[3].starts_with("[r2: "), "{:.200}", texts[3]);
+    }
+}

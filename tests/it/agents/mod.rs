@@ -13,6 +13,7 @@ mod guards;
 mod handoffs;
 mod inherited;
 mod jobs;
+mod own_results;
 mod questions;
 mod random;
 mod results;

@@ -260,3 +260,28 @@ async fn the_part_names_no_tool_that_may_not_be_called() {
     assert!(!result.text().contains("result_read"), "{result:?}");
     assert!(result.text().contains("The rest cannot be read here"), "{result:?}");
 }
+
+#[tokio::test]
+async fn lines_are_numbered_wherever_they_break() {
+    // Lines of 16 bytes, so that a break stands at each distance from any boundary.
+    for before in 0..16 {
+        let lines: String = (0..20_000).map(|n| format!("line {n:010}\n")).collect();
+        let text = format!("{}\n{lines}", "x".repeat(before));
+        let toolbox = keeping(MemoryResults::new(), text);
+        call(&toolbox, "get", json!({})).await;
+        for n in [0, 4_094, 4_095, 4_096, 4_097, 9_999, 19_999] {
+            let search = json!({"handle": "r1", "search": format!("line {n:010}$")});
+            let found = call(&toolbox, "result_read", search).await;
+            assert_eq!(found.text(), format!("{}: line {n:010}\n[1 match]", n + 2), "{before}");
+        }
+        let many = json!({"handle": "r1", "search": "0(000|999)$"});
+        let found = call(&toolbox, "result_read", many).await.text().into_owned();
+        let shown: Vec<(usize, usize)> = found
+            .lines()
+            .filter_map(|line| line.split_once(": line "))
+            .map(|(number, n)| (number.parse().unwrap(), n.parse().unwrap()))
+            .collect();
+        assert_eq!(shown.len(), 4, "{found}");
+        assert!(shown.iter().all(|(number, n)| *number == n + 2), "{found}");
+    }
+}

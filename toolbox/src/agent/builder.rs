@@ -157,6 +157,10 @@ impl AgentBuilder {
     ///
     /// Tools added to this builder go into that box when the agent is built; a name that is taken
     /// there is an error.
+    ///
+    /// Default: a box of the agent's own. With the feature `results`, that box keeps large results
+    /// in memory for as long as their transcript is there (`docs/results.md`); a box that is given
+    /// does with them what it does.
     pub fn toolbox(mut self, toolbox: ToolBox) -> Self {
         self.toolbox = Some(toolbox);
         self
@@ -517,7 +521,7 @@ impl AgentBuilder {
             InvalidRuleError::check(rule).map_err(BuildAgentError::Rule)?;
             rules.blacklist(rule);
         }
-        let toolbox = self.toolbox.unwrap_or_default();
+        let toolbox = self.toolbox.unwrap_or_else(|| own_box(&self.tools));
         if let ToolChoice::Tool(name) = &self.settings.tool_choice {
             let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
             let is_offered = self.settings.inherits
@@ -553,6 +557,22 @@ impl AgentBuilder {
             settings: self.settings,
         }))
     }
+}
+
+/// Returns the box of an agent that is given none. It keeps large results, unless a tool of the
+/// agent has the name of the one that reads them.
+#[cfg(feature = "results")]
+fn own_box(tools: &[Tool]) -> ToolBox {
+    if tools.iter().any(|tool| tool.name() == crate::results::RESULT_READ) {
+        return ToolBox::new();
+    }
+    let built = ToolBox::builder().keep_results_by_transcript().build();
+    built.unwrap_or_default()
+}
+
+#[cfg(not(feature = "results"))]
+fn own_box(_tools: &[Tool]) -> ToolBox {
+    ToolBox::new()
 }
 
 impl fmt::Debug for AgentBuilder {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::handle::SteeredInput;
 use crate::call::{Arguments, Content, ToolCall, ToolResult};
+use crate::context::keeper::TranscriptResults;
 use crate::context::question_desk::GivenAnswer;
 use crate::context::{Decision, PendingQuestion};
 use crate::cost::Cost;
@@ -138,6 +139,14 @@ impl PausedTranscript {
         match self {
             Self::Calls(open) => open.before(),
             Self::Step(history) => history,
+        }
+    }
+
+    /// Sets the large results that the transcript names by handle.
+    pub(super) fn set_results(&mut self, results: TranscriptResults) {
+        match self {
+            Self::Calls(open) => open.set_results(results),
+            Self::Step(history) => history.set_results(results),
         }
     }
 

@@ -1,8 +1,12 @@
 //! Results that are larger than a model is to see, kept elsewhere.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use super::context::ToolContext;
 use super::taint::ResultSource;
 use crate::call::{Content, ToolResult};
+use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 
 /// The template of the URIs under which kept results are read whole.
@@ -42,6 +46,33 @@ pub(crate) struct RemovedContent {
 /// extension of the context of calls.
 pub(crate) struct ResultTokens(pub(crate) usize);
 
+/// The results that a transcript refers to: they live as long as it and the runs that go on with
+/// it. An extension of the context of their calls.
+#[derive(Clone)]
+pub(crate) struct TranscriptResults(pub(crate) Arc<dyn TranscriptStore>);
+
+/// A store of the results of one transcript.
+pub(crate) trait TranscriptStore: Any + Send + Sync {
+    /// Returns `true` if it never kept a result.
+    fn is_unused(&self) -> bool;
+
+    /// Gives the next results numbers above this one.
+    fn number_above(&self, number: u64);
+}
+
+/// Returns the highest number of a handle that a text names where handles stand: at the beginning
+/// of a result, and in the notes about what was removed.
+pub(crate) fn named_handle(text: &str) -> Option<u64> {
+    let at_start = text.strip_prefix("[r");
+    let in_notes = text.match_indices("kept as r").map(|(at, words)| &text[at + words.len()..]);
+    let number = |rest: &str| {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        // Nobody has a billion results.
+        rest.get(..digits).filter(|digits| digits.len() < 10)?.parse().ok()
+    };
+    at_start.into_iter().chain(in_notes).filter_map(number).max()
+}
+
 /// Keeps results that are too large, and leaves a short form of each.
 pub(crate) trait ResultKeeper: Send + Sync {
     /// Tells the limits of its box.
@@ -61,6 +92,16 @@ pub(crate) trait ResultKeeper: Send + Sync {
 
     /// Returns the name of the tool that reads what is kept.
     fn reader(&self) -> &'static str;
+
+    /// Returns the definition of that tool where it is offered once there is something to read.
+    fn joining_reader(&self) -> Option<&Arc<ToolDefinition>> {
+        None
+    }
+
+    /// Returns a new store for the results of a transcript; `None` if all are kept in one place.
+    fn new_transcript(&self) -> Option<TranscriptResults> {
+        None
+    }
 
     /// Keeps what is taken out of a transcript, and returns its handle, or the reason why it cannot
     /// be kept.

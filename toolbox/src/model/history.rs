@@ -9,6 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::reply::{Part, Reply};
 use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
+use crate::context::keeper::{TranscriptResults, named_handle};
 use crate::text::{QUOTED, quote};
 use crate::validate::{ValidationLimits, bound};
 
@@ -31,11 +32,20 @@ use crate::validate::{ValidationLimits, bound};
 /// let history = open.answer([ToolResult::new("5")]);
 /// assert_eq!(history.steps().next().unwrap().results()[0].text(), "5");
 /// ```
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub struct History {
     pub(super) messages: Vec<Message>,
     /// The positions of messages that stay.
     pub(super) pinned: BTreeSet<usize>,
+    /// The large results that the messages name by handle. They are not part of a stored
+    /// transcript.
+    results: Option<TranscriptResults>,
+}
+
+impl PartialEq for History {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages == other.messages && self.pinned == other.pinned
+    }
 }
 
 /// One message of a transcript.
@@ -127,6 +137,26 @@ impl History {
         self
     }
 
+    /// Returns the large results that the messages name by handle.
+    pub(crate) fn results(&self) -> Option<&TranscriptResults> {
+        self.results.as_ref()
+    }
+
+    pub(crate) fn set_results(&mut self, results: TranscriptResults) {
+        self.results = Some(results);
+    }
+
+    /// Returns the highest number of a handle that a message names.
+    pub(crate) fn named_handle(&self) -> Option<u64> {
+        let of_message = |message: &Message| match message {
+            Message::User(content) => texts_name(content),
+            Message::Step(step) => {
+                step.results.iter().filter_map(|result| texts_name(result.content())).max()
+            }
+        };
+        self.messages.iter().filter_map(of_message).max()
+    }
+
     /// Returns the messages, in order.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
@@ -178,6 +208,7 @@ impl History {
     pub fn append(&mut self, other: History) {
         let before = self.len();
         self.pinned.extend(other.pinned.iter().map(|at| before + at));
+        self.results = self.results.take().or(other.results);
         let mut taken = self.ids();
         for message in other.messages {
             match message {
@@ -502,6 +533,10 @@ impl Unanswered {
         &self.history
     }
 
+    pub(crate) fn set_results(&mut self, results: TranscriptResults) {
+        self.history.set_results(results);
+    }
+
     /// Replaces the arguments of a call by those it is made with.
     pub(crate) fn set_arguments(&mut self, call_id: &str, arguments: Arguments) {
         if let Some(call) = calls_mut(&mut self.reply).find(|call| call.id == call_id) {
@@ -584,6 +619,11 @@ impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.messages).finish()
     }
+}
+
+/// Returns the highest number of a handle that texts name.
+fn texts_name(content: &[Content]) -> Option<u64> {
+    content.iter().filter_map(Content::as_text).filter_map(named_handle).max()
 }
 
 fn joined(content: &[Content]) -> Cow<'_, str> {

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use super::keeper::Keeper;
+#[cfg(feature = "agent")]
+use super::memory::MemoryResults;
 use super::reader::Reader;
 use super::resource::kept_results;
 use super::store::ResultStore;
 use crate::collection::ToolBoxBuilder;
+#[cfg(feature = "agent")]
+use crate::tool::{IntoTools as _, Tool};
 
 impl ToolBoxBuilder {
     /// Keeps results that are larger than [`max_result_tokens`](Self::max_result_tokens) in a
@@ -21,5 +25,18 @@ impl ToolBoxBuilder {
         let tools = Reader::new(&keeper);
         let resources: Vec<_> = kept_results(&keeper).into_iter().collect();
         self.keeper(keeper).tools(tools).resources(resources)
+    }
+
+    /// Keeps the large results of each transcript in memory, for as long as the transcript is
+    /// there, and offers `result_read` once there is something to read.
+    #[cfg(feature = "agent")]
+    pub(crate) fn keep_results_by_transcript(self) -> Self {
+        let keeper = Keeper::new(Arc::new(MemoryResults::new()));
+        let tools: Vec<_> =
+            Reader::new(&keeper).into_tools().into_iter().map(Tool::deferred).collect();
+        for tool in &tools {
+            keeper.keep_by_transcript(Arc::clone(tool.shared_definition().arc()));
+        }
+        self.keeper(keeper).tools(tools)
     }
 }

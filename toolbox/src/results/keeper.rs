@@ -1,15 +1,20 @@
 //! The gate's side: which results are kept, and what stands in their place.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use super::blocking::{SHUT_DOWN, on_thread};
+use super::line_index::LineIndex;
+use super::memory::MemoryResults;
 use super::reader::RESULT_READ;
 use super::shown::{Shown, shown, tokens};
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::call::{Content, ToolError, ToolResult};
 use crate::context::ToolContext;
-use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits};
+use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits, TranscriptResults};
+use crate::context::promotion::Promotions;
 use crate::context::taint::ResultSource;
+use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 use crate::text::{QUOTED, quote};
 
@@ -18,13 +23,33 @@ const BYTES: usize = 3;
 
 /// Keeps large results in a store.
 pub(super) struct Keeper {
-    pub(super) store: Arc<dyn ResultStore>,
+    /// The store of calls that belong to no transcript with results of its own.
+    store: Arc<dyn ResultStore>,
     limits: OnceLock<ResultLimits>,
+    /// The definition of `result_read`, where each transcript has results of its own: it is offered
+    /// once there are any.
+    joining_reader: OnceLock<Arc<ToolDefinition>>,
 }
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
-        Arc::new(Self { store, limits: OnceLock::new() })
+        Arc::new(Self { store, limits: OnceLock::new(), joining_reader: OnceLock::new() })
+    }
+
+    /// Gives each transcript results of its own, and offers the tool that reads them once there are
+    /// any.
+    pub(super) fn keep_by_transcript(&self, reader: Arc<ToolDefinition>) {
+        let _ = self.joining_reader.set(reader);
+    }
+
+    /// Returns the store of the results of a call.
+    fn store<'a>(&'a self, context: &'a ToolContext) -> &'a dyn ResultStore {
+        let of_transcript = || {
+            self.joining_reader.get()?;
+            let TranscriptResults(results) = context.extension()?;
+            (&**results as &dyn Any).downcast_ref::<MemoryResults>()
+        };
+        of_transcript().map_or(&*self.store, |results| results)
     }
 
     /// Keeps a result, and returns its handle.
@@ -33,7 +58,12 @@ impl Keeper {
         context: &ToolContext,
         whole: Arc<KeptResult>,
     ) -> Result<String, ResultStoreError> {
-        let number = self.store.keep(ResultOwner::of(context), whole).await?;
+        let number = self.store(context).keep(ResultOwner::of(context), whole).await?;
+        if let (Some(reader), Some(promotions)) =
+            (self.joining_reader.get(), context.get::<Promotions>())
+        {
+            promotions.add(std::iter::once(reader), u32::MAX);
+        }
         Ok(format!("r{number}"))
     }
 
@@ -51,7 +81,7 @@ impl Keeper {
             )));
         };
         let owner = ResultOwner::of(context);
-        match self.store.get(owner, number).await {
+        match self.store(context).get(owner, number).await {
             Ok(Lookup::Kept(result)) => Ok(result),
             Ok(Lookup::Gone(line)) => Err(ToolError::reported(format!(
                 "the result r{number} is gone: {line}; call the tool again if it is needed"
@@ -115,6 +145,7 @@ impl ResultKeeper for Keeper {
                 structured_content,
                 is_untrusted: source.is_untrusted,
                 shows_urls: source.shows_urls,
+                lines: LineIndex::default(),
             });
             let media = media_within(&whole.content, bytes / 2);
             let (kept, shows_media) = (Arc::clone(&whole), media.is_some());
@@ -155,6 +186,15 @@ impl ResultKeeper for Keeper {
 
     fn reader(&self) -> &'static str {
         RESULT_READ
+    }
+
+    fn joining_reader(&self) -> Option<&Arc<ToolDefinition>> {
+        self.joining_reader.get()
+    }
+
+    fn new_transcript(&self) -> Option<TranscriptResults> {
+        self.joining_reader.get()?;
+        Some(TranscriptResults(Arc::new(MemoryResults::new())))
     }
 
     fn keep_removed<'a>(

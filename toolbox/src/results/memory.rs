@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::blocking::{SHUT_DOWN, on_thread};
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
+use crate::context::keeper::TranscriptStore;
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
 use crate::text::{QUOTED, quote};
@@ -42,6 +43,8 @@ struct Kept {
     /// The number after which forgotten owners begin again, so that no handle gets a second
     /// meaning.
     floor: u64,
+    /// The highest number that the transcript names of results of an earlier process.
+    named: u64,
 }
 
 #[derive(Default)]
@@ -161,6 +164,21 @@ pub(super) fn summary(result: &KeptResult) -> String {
     summary
 }
 
+impl TranscriptStore for MemoryResults {
+    fn is_unused(&self) -> bool {
+        self.kept.lock().owners.is_empty()
+    }
+
+    fn number_above(&self, number: u64) {
+        let mut kept = self.kept.lock();
+        kept.floor = kept.floor.max(number);
+        kept.named = kept.named.max(number);
+        for list in kept.owners.values_mut() {
+            list.last = list.last.max(number);
+        }
+    }
+}
+
 impl ResultStore for MemoryResults {
     fn keep(
         &self,
@@ -191,11 +209,14 @@ impl ResultStore for MemoryResults {
     ) -> BoxFuture<'_, Result<Lookup, ResultStoreError>> {
         Box::pin(async move {
             let kept = self.kept.lock();
-            let Some(list) = kept.owners.get(&owner) else { return Ok(Lookup::Unknown) };
-            Ok(match (list.results.get(&number), list.gone.get(&number)) {
+            let list = kept.owners.get(&owner);
+            let last = list.map_or(kept.named, |list| list.last);
+            let result = list.and_then(|list| list.results.get(&number));
+            let line = list.and_then(|list| list.gone.get(&number));
+            Ok(match (result, line) {
                 (Some((_, result)), _) => Lookup::Kept(Arc::clone(result)),
                 (_, Some(line)) => Lookup::Gone(line.clone()),
-                _ if number >= 1 && number <= list.last => {
+                _ if number >= 1 && number <= last => {
                     Lookup::Gone("a result that was kept".to_owned())
                 }
                 _ => Lookup::Unknown,

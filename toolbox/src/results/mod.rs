@@ -54,6 +54,7 @@
 mod blocking;
 mod builder;
 mod keeper;
+mod line_index;
 mod memory;
 mod pointer;
 mod read;
@@ -66,6 +67,6 @@ mod sqlite;
 mod store;
 
 pub use memory::MemoryResults;
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "agent"))]
 pub(crate) use reader::RESULT_READ;
 pub use store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};

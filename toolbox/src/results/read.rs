@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use regex::{Regex, RegexBuilder};
 
+use super::line_index::{BLOCK, LineIndex, breaks_in};
 use super::shown::{ends, head, lines as count_lines};
 use crate::text::{QUOTED, ceil_boundary, cut, floor_boundary, quote};
 
@@ -109,6 +110,7 @@ fn start_of_line(text: &str, line: usize) -> usize {
 /// Returns the lines that match a regular expression, with lines around them.
 pub(super) fn search(
     text: &str,
+    counted: Option<&LineIndex>,
     pattern: &str,
     context: usize,
     bytes: usize,
@@ -122,7 +124,16 @@ pub(super) fn search(
             quote(pattern, QUOTED)
         )
     })?;
-    let mut found = Matches { text, context, bytes, out: String::new(), shown: 0, after: 0 };
+    let mut found = Matches {
+        text,
+        counted,
+        last: (0, 0),
+        context,
+        bytes,
+        out: String::new(),
+        shown: 0,
+        after: 0,
+    };
     let (count, next, is_whole) = found.all(&regex);
     if count == 0 {
         return Err(format!("nothing in the result matches `{}`", quote(pattern, QUOTED)));
@@ -155,6 +166,9 @@ enum NextMatch {
 
 struct Matches<'a> {
     text: &'a str,
+    counted: Option<&'a LineIndex>,
+    /// The byte up to which line breaks were counted last, and their number.
+    last: (usize, usize),
     context: usize,
     bytes: usize,
     out: String,
@@ -170,14 +184,13 @@ impl Matches<'_> {
     fn all(&mut self, regex: &Regex) -> (usize, Option<NextMatch>, bool) {
         let began = Instant::now();
         let (mut at, mut count, mut next) = (0, 0, None);
-        // The line that was looked at last, its number and its bytes.
-        let (mut line, mut start, mut end) = (1, 0, self.end_of_line(0));
+        // The line that was looked at last.
+        let (mut start, mut end) = (0, self.end_of_line(0));
         while let Some(found) = regex.find_at(self.text, at) {
             count += 1;
             if found.start() > end {
-                let passed = &self.text[end..found.start()];
-                line += memchr::memchr_iter(b'\n', passed.as_bytes()).count();
-                start = passed.rfind('\n').map_or(end, |at| end + at + 1);
+                let passed = &self.text.as_bytes()[end..found.start()];
+                start = memchr::memrchr(b'\n', passed).map_or(end, |at| end + at + 1);
                 end = self.end_of_line(found.start());
             }
             let long = end - start > LONG_LINE;
@@ -185,7 +198,7 @@ impl Matches<'_> {
                 let fits = if long {
                     self.show_excerpt(found.start(), found.end())
                 } else {
-                    self.show_lines(line, start, end)
+                    self.show_lines(start, end)
                 };
                 if fits {
                     self.shown += 1;
@@ -193,7 +206,7 @@ impl Matches<'_> {
                     next = Some(if long {
                         NextMatch::Byte(found.start())
                     } else {
-                        NextMatch::Line(line)
+                        NextMatch::Line(self.line_of(start))
                     });
                 }
             }
@@ -209,6 +222,17 @@ impl Matches<'_> {
             }
         }
         (count, next, true)
+    }
+
+    /// Returns the number of the line that begins at a byte.
+    fn line_of(&mut self, start: usize) -> usize {
+        let (at, breaks) = self.last;
+        let breaks = match self.counted {
+            Some(counted) if start - at > BLOCK => counted.breaks_before(self.text, start),
+            _ => breaks + breaks_in(&self.text.as_bytes()[at..start]),
+        };
+        self.last = (start, breaks);
+        breaks + 1
     }
 
     /// Returns the end of the line that a byte is in.
@@ -227,7 +251,8 @@ impl Matches<'_> {
         self.push(&format!("byte {start}: …{excerpt}…\n"))
     }
 
-    fn show_lines(&mut self, line: usize, start: usize, end: usize) -> bool {
+    fn show_lines(&mut self, start: usize, end: usize) -> bool {
+        let line = self.line_of(start);
         let mut shown = String::new();
         let before = &self.text[self.after.min(start)..start];
         let mut earlier: Vec<&str> = before.lines().rev().take(self.context).collect();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::blocking::{SHUT_DOWN, on_thread};
 use super::keeper::Keeper;
+use super::line_index::LineIndex;
 use super::pointer::{Selected, select};
 use super::read;
 use super::sample::sample;
@@ -148,7 +149,7 @@ fn read_text(result: &KeptResult, way: &Way, room: usize) -> Result<String, Stri
     let text = result.text();
     let structured;
     let Some(pointer) = &way.pointer else {
-        return read_way(&text, way, room).unwrap_or_else(|| {
+        return read_way(&text, Some(&result.lines), way, room).unwrap_or_else(|| {
             let shown = shown(result, room).with_media(result);
             Ok(format!("[{}]\n{}", shown.about, shown.part))
         });
@@ -165,7 +166,7 @@ fn read_text(result: &KeptResult, way: &Way, room: usize) -> Result<String, Stri
         Selected::One(value) => {
             let unquoted = unquoted(value);
             let value = unquoted.as_deref().unwrap_or(value);
-            if let Some(read) = read_way(value, way, room) {
+            if let Some(read) = read_way(value, None, way, room) {
                 return read;
             }
             if value.len() <= room {
@@ -178,7 +179,7 @@ fn read_text(result: &KeptResult, way: &Way, room: usize) -> Result<String, Stri
             ))
         }
         Selected::Many(values, count) => {
-            if let Some(read) = read_way(&values.join("\n"), way, room) {
+            if let Some(read) = read_way(&values.join("\n"), None, way, room) {
                 return read_of_first(read, values.len(), count);
             }
             let mut out = String::new();
@@ -220,11 +221,16 @@ fn read_of_first(
     read.map(|text| format!("{text}\n[{rest}]")).map_err(|reason| format!("{reason}; {rest}"))
 }
 
-/// Reads a text in the way that was asked for, if one was.
-fn read_way(text: &str, way: &Way, room: usize) -> Option<Result<String, String>> {
+/// Reads a text, whose lines may be counted, in the way that was asked for, if one was.
+fn read_way(
+    text: &str,
+    counted: Option<&LineIndex>,
+    way: &Way,
+    room: usize,
+) -> Option<Result<String, String>> {
     match way {
         Way { search: Some(pattern), context, .. } => {
-            Some(read::search(text, pattern, *context, room))
+            Some(read::search(text, counted, pattern, *context, room))
         }
         Way { lines: Some(range), .. } => Some(read::lines(text, range, room)),
         Way { bytes: Some(range), .. } => Some(read::bytes(text, range, room)),

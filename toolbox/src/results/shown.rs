@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::line_index::breaks_in;
 use super::sample::sample;
 use super::store::{KeptResult, texts};
 use crate::call::Content;
@@ -48,7 +49,8 @@ pub(super) fn shown(result: &KeptResult, bytes: usize) -> Shown {
             part,
         }
     } else {
-        let lines = lines(&text);
+        let breaks = result.lines.breaks_before(&text, text.len());
+        let lines = lines_of(&text, breaks);
         Shown {
             about: format!("text of {lines} lines, {size}"),
             read_on: if lines > 20 {
@@ -86,7 +88,11 @@ pub(super) fn tokens(text: &str) -> usize {
 
 /// Returns the number of lines.
 pub(super) fn lines(text: &str) -> usize {
-    let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    lines_of(text, breaks_in(text.as_bytes()))
+}
+
+/// Returns the number of lines of a text with so many line breaks.
+fn lines_of(text: &str, breaks: usize) -> usize {
     breaks + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 

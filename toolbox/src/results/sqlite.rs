@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::line_index::LineIndex;
 use super::memory::summary;
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};
 use crate::future::BoxFuture;
@@ -112,6 +113,7 @@ impl ResultStore for SqliteStore {
                     structured_content,
                     is_untrusted,
                     shows_urls,
+                    lines: LineIndex::default(),
                 })))
             });
             read.await.map_err(failed)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::line_index::LineIndex;
 use crate::call::{Content, SharedError};
 use crate::context::{Conversation, Principal, ToolContext};
 use crate::future::BoxFuture;
@@ -64,6 +65,8 @@ pub struct KeptResult {
     pub is_untrusted: bool,
     /// `true` if its URLs count as shown to the model when it is read.
     pub shows_urls: bool,
+    /// The line breaks of its text.
+    pub(super) lines: LineIndex,
 }
 
 impl KeptResult {
@@ -76,6 +79,7 @@ impl KeptResult {
             structured_content: None,
             is_untrusted: false,
             shows_urls: false,
+            lines: LineIndex::default(),
         }
     }
 

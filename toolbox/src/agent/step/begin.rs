@@ -6,6 +6,7 @@ use super::ActiveRun;
 use super::legs::HandedOver;
 use super::limits::{CancelOnDrop, RunLimits};
 use super::offer::ToolOffer;
+use super::results::offer_reader;
 use super::scope::CallScope;
 use crate::agent::agent::AgentInner;
 use crate::agent::budget::{Budget, SharedBudget};
@@ -145,12 +146,13 @@ impl ActiveRun {
             path,
             budgets: limits.budgets.clone(),
             nested: Arc::clone(&nested),
-            toolbox: Some(toolbox),
+            toolbox: Some(toolbox.clone()),
             pauses: Arc::clone(&leg.pauses),
             prices: prices.clone(),
             handoffs_left: handed.left(),
         };
         let promotions = Arc::new(Promotions::default());
+        offer_reader(&toolbox, &given, settings, &promotions);
         let mut context = given
             .clone()
             .with(scope)

@@ -220,6 +220,7 @@ impl ActiveRun {
             Err(end) => return Some(end),
         };
         if was_replaying {
+            self.number_above(&logged);
             self.limits.budgets.charge_shared_calls(made.len() as u64);
         }
         let (mut made, cut_off) = self.call_all(made).await;

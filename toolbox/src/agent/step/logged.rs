@@ -202,6 +202,7 @@ impl ActiveRun {
             self.window.lowered = limit;
             self.limits.budgets.charge_usage_again(usage, cost);
             is_logged = true;
+            self.number_above_transcript();
         }
         self.report_again();
         Ok(is_logged)

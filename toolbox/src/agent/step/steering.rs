@@ -86,7 +86,10 @@ impl ActiveRun {
     }
 
     /// Returns the document of the run as it stands, without results and reports.
-    pub(super) fn paused(&self, open: PausedTranscript) -> Paused {
+    pub(super) fn paused(&self, mut open: PausedTranscript) -> Paused {
+        if let Some(results) = self.results() {
+            open.set_results(results.clone());
+        }
         Paused {
             agent: self.handed.began_as().to_owned(),
             principal: Principal::of(&self.scope.base).as_str().to_owned(),
@@ -114,6 +117,9 @@ impl ActiveRun {
     /// Returns the transcript of a run that ends, with the messages that it could not take.
     pub(super) fn history_at_end(&mut self, end: &End) -> History {
         let mut history = self.take_history();
+        if let Some(results) = self.results() {
+            history.set_results(results.clone());
+        }
         if !matches!(end, End::Paused(_)) {
             self.steering.close().into_iter().for_each(|input| input.enter(&mut history));
         }

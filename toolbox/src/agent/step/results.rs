@@ -1,0 +1,72 @@
+//! The large results that a run keeps for its transcript.
+
+use super::{ActiveRun, Start};
+use crate::agent::paused::Paused;
+use crate::agent::settings::AgentSettings;
+use crate::call::ToolResult;
+use crate::collection::ToolBox;
+use crate::context::ToolContext;
+use crate::context::keeper::{TranscriptResults, named_handle};
+use crate::context::promotion::Promotions;
+use crate::model::History;
+
+/// Returns the context of a run with the results of its transcript: those of the run above, those
+/// that the transcript names already, or none yet.
+pub(super) fn with_results(context: ToolContext, start: &Start, toolbox: &ToolBox) -> ToolContext {
+    let (before, done) = match start {
+        Start::Fresh(history) => (Some(history), None),
+        Start::Resumed(paused, _) => (Some(paused.open.before()), Some(&**paused)),
+        Start::Recorded => (None, None),
+    };
+    let above = context.extension::<TranscriptResults>().cloned();
+    let results =
+        above.or_else(|| before?.results().cloned()).or_else(|| toolbox.keeper()?.new_transcript());
+    let Some(results) = results else { return context };
+    // A stored transcript names results of another process. No handle gets a second meaning.
+    let named = before.and_then(History::named_handle);
+    let named = named.max(done.and_then(|paused: &Paused| highest_handle(&paused.done)));
+    results.0.number_above(named.unwrap_or_default());
+    context.with_extension(results)
+}
+
+/// Offers the tool that reads results in each step, where it joins and there is something to read,
+/// or may be before the next step.
+pub(super) fn offer_reader(
+    toolbox: &ToolBox,
+    context: &ToolContext,
+    settings: &AgentSettings,
+    promotions: &Promotions,
+) {
+    let Some(reader) = toolbox.keeper().and_then(|keeper| keeper.joining_reader()) else { return };
+    let results = context.extension::<TranscriptResults>();
+    let is_used = results.is_some_and(|results| !results.0.is_unused());
+    if is_used || !settings.context.is_off() {
+        promotions.add(std::iter::once(reader), u32::MAX);
+    }
+}
+
+impl ActiveRun {
+    /// Returns the results of the transcript.
+    pub(super) fn results(&self) -> Option<&TranscriptResults> {
+        self.given.extension()
+    }
+
+    /// Gives new results numbers above those of results of an earlier attempt.
+    pub(super) fn number_above(&self, results: &[ToolResult]) {
+        if let (Some(own), Some(highest)) = (self.results(), highest_handle(results)) {
+            own.0.number_above(highest);
+        }
+    }
+
+    /// Gives new results numbers above those that the transcript names.
+    pub(super) fn number_above_transcript(&self) {
+        if let (Some(own), Some(highest)) = (self.results(), self.request.history.named_handle()) {
+            own.0.number_above(highest);
+        }
+    }
+}
+
+fn highest_handle(results: &[ToolResult]) -> Option<u64> {
+    let named = |result: &ToolResult| named_handle(result.content().first()?.as_text()?);
+    results.iter().filter_map(named).max()
+}
