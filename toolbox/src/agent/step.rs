@@ -100,7 +100,7 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
     let flags = above.into_iter().flat_map(|above| above.pauses.iter().cloned());
     let flags = flags.chain([steering.0.pause.clone()]).collect();
     let inner = Arc::clone(&agent.inner);
-    let context = results::with_results(context, &start, &inner.toolbox);
+    let context = ActiveRun::with_results(context, &start, &inner.toolbox);
     let mut running =
         ActiveRun::new(inner, &context, sinks, called_as.as_deref(), log, setup.steering, flags);
     running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));

@@ -210,13 +210,13 @@ impl ResultStore for MemoryResults {
         Box::pin(async move {
             let kept = self.kept.lock();
             let list = kept.owners.get(&owner);
-            let last = list.map_or(kept.named, |list| list.last);
+            let highest = list.map_or(kept.named, |list| list.last);
             let result = list.and_then(|list| list.results.get(&number));
             let line = list.and_then(|list| list.gone.get(&number));
             Ok(match (result, line) {
                 (Some((_, result)), _) => Lookup::Kept(Arc::clone(result)),
                 (_, Some(line)) => Lookup::Gone(line.clone()),
-                _ if number >= 1 && number <= last => {
+                _ if number >= 1 && number <= highest => {
                     Lookup::Gone("a result that was kept".to_owned())
                 }
                 _ => Lookup::Unknown,

@@ -10,25 +10,6 @@ use crate::context::keeper::{TranscriptResults, named_handle};
 use crate::context::promotion::Promotions;
 use crate::model::History;
 
-/// Returns the context of a run with the results of its transcript: those of the run above, those
-/// that the transcript names already, or none yet.
-pub(super) fn with_results(context: ToolContext, start: &Start, toolbox: &ToolBox) -> ToolContext {
-    let (before, done) = match start {
-        Start::Fresh(history) => (Some(history), None),
-        Start::Resumed(paused, _) => (Some(paused.open.before()), Some(&**paused)),
-        Start::Recorded => (None, None),
-    };
-    let above = context.extension::<TranscriptResults>().cloned();
-    let results =
-        above.or_else(|| before?.results().cloned()).or_else(|| toolbox.keeper()?.new_transcript());
-    let Some(results) = results else { return context };
-    // A stored transcript names results of another process. No handle gets a second meaning.
-    let named = before.and_then(History::named_handle);
-    let named = named.max(done.and_then(|paused: &Paused| highest_handle(&paused.done)));
-    results.0.number_above(named.unwrap_or_default());
-    context.with_extension(results)
-}
-
 /// Offers the tool that reads results in each step, where it joins and there is something to read,
 /// or may be before the next step.
 pub(super) fn offer_reader(
@@ -46,6 +27,30 @@ pub(super) fn offer_reader(
 }
 
 impl ActiveRun {
+    /// Returns the context of a run with the results of its transcript: those of the run above, those
+    /// that the transcript names already, or none yet.
+    pub(super) fn with_results(
+        context: ToolContext,
+        start: &Start,
+        toolbox: &ToolBox,
+    ) -> ToolContext {
+        let (before, done) = match start {
+            Start::Fresh(history) => (Some(history), None),
+            Start::Resumed(paused, _) => (Some(paused.open.before()), Some(&**paused)),
+            Start::Recorded => (None, None),
+        };
+        let above = context.extension::<TranscriptResults>().cloned();
+        let results = above
+            .or_else(|| before?.results().cloned())
+            .or_else(|| toolbox.keeper()?.new_transcript());
+        let Some(results) = results else { return context };
+        // A stored transcript names results of another process. No handle gets a second meaning.
+        let named = before.and_then(History::named_handle);
+        let named = named.max(done.and_then(|paused: &Paused| highest_handle(&paused.done)));
+        results.0.number_above(named.unwrap_or_default());
+        context.with_extension(results)
+    }
+
     /// Returns the results of the transcript.
     pub(super) fn results(&self) -> Option<&TranscriptResults> {
         self.given.extension()
