@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use toolbox::agent::{ContextRule, RunOutcome};
+use toolbox::call::Arguments;
 use toolbox::context::{Conversation, Decision, Principal};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Agent, History, Tool, ToolBox, ToolContext};
@@ -116,6 +117,40 @@ async fn agents_of_one_run_share_results() {
     let boss = Agent::builder(above).tools([log()]).add_subagent(clerk).build().unwrap();
     let outcome = boss.run("Go").await.unwrap();
     assert_eq!(results(&outcome.history), ["r1", "Done.", "log 1 line 31415", "log 2 line 31415"]);
+}
+
+#[tokio::test]
+async fn an_agent_below_with_a_transcript_of_its_own_reads_that() {
+    let earlier = agent(model([log_call(1)])).run("Read").await.unwrap().history;
+    let stored: History = serde_json::from_str(&serde_json::to_string(&earlier).unwrap()).unwrap();
+    for (history, read) in [(earlier, "log 1 line 31415"), (stored, "the result r1 is gone")] {
+        let below = agent(model([read_call("r1"), log_call(3)]));
+        let go_on = move |context: ToolContext, _: Arguments| {
+            let run = below.run("Go on").with_history(history.clone()).in_context(context);
+            async move { results(&run.await.unwrap().history).join("; ") }
+        };
+        let clerk = Tool::raw("clerk", "Goes on", json!({"type": "object"}), go_on);
+        let above = model([log_call(2), ("clerk", "{}".to_owned()), read_call("r1")]);
+        let boss = Agent::builder(above).tools([log(), clerk]).build().unwrap();
+        let outcome = boss.run("Go").await.unwrap();
+        let results = results(&outcome.history);
+        let below: Vec<&str> = results[1].split("; ").collect();
+        assert!(below[1].starts_with(read), "{below:?}");
+        assert_eq!(below.last(), Some(&"r2"));
+        assert_eq!([&*results[0], &*results[2]], ["r1", "log 2 line 31415"]);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_over_reads_what_was_kept() {
+    let expert = Agent::builder(model([read_call("r1"), log_call(2)])).name("expert");
+    let expert = expert.tools([log()]).build().unwrap();
+    let first = model([log_call(1), ("transfer_to_expert", "{}".to_owned())]);
+    let agent = Agent::builder(first).tools([log()]).handoff(&expert).build().unwrap();
+    let outcome = agent.run("Go").await.unwrap();
+    let results = results(&outcome.history);
+    assert_eq!(results[0], "r1");
+    assert_eq!(results[2..], ["log 1 line 31415", "r2"]);
 }
 
 /// Makes a call that waits for its approval beside a large result, and lets it go on.

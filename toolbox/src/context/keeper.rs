@@ -60,9 +60,13 @@ pub(crate) trait TranscriptStore: Any + Send + Sync {
     fn number_above(&self, number: u64);
 }
 
-/// Returns the highest number of a handle that a text names where handles stand: at the beginning
-/// of a result, and in the notes about what was removed.
-pub(crate) fn named_handle(text: &str) -> Option<u64> {
+/// Returns the highest number of a handle that texts name where handles stand: at the beginning of
+/// a result, and in the notes about what was removed.
+pub(crate) fn named_handle(content: &[Content]) -> Option<u64> {
+    content.iter().filter_map(Content::as_text).filter_map(named_in).max()
+}
+
+fn named_in(text: &str) -> Option<u64> {
     let at_start = text.strip_prefix("[r");
     let in_notes = text.match_indices("kept as r").map(|(at, words)| &text[at + words.len()..]);
     let number = |rest: &str| {

@@ -149,9 +149,9 @@ impl History {
     /// Returns the highest number of a handle that a message names.
     pub(crate) fn named_handle(&self) -> Option<u64> {
         let of_message = |message: &Message| match message {
-            Message::User(content) => texts_name(content),
+            Message::User(content) => named_handle(content),
             Message::Step(step) => {
-                step.results.iter().filter_map(|result| texts_name(result.content())).max()
+                step.results.iter().filter_map(|result| named_handle(result.content())).max()
             }
         };
         self.messages.iter().filter_map(of_message).max()
@@ -619,11 +619,6 @@ impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.messages).finish()
     }
-}
-
-/// Returns the highest number of a handle that texts name.
-fn texts_name(content: &[Content]) -> Option<u64> {
-    content.iter().filter_map(Content::as_text).filter_map(named_handle).max()
 }
 
 fn joined(content: &[Content]) -> Cow<'_, str> {

@@ -140,19 +140,19 @@ impl ActiveRun {
             .and_then(|above| Inherited::new(&agent.toolbox, above));
         let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
         let prices = settings.prices.clone().or_else(|| above.prices.clone());
+        let promotions = Arc::new(Promotions::default());
+        offer_reader(&toolbox, &given, settings, &promotions);
         let scope = RunScope {
             max_depth: limits.max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
             path,
             budgets: limits.budgets.clone(),
             nested: Arc::clone(&nested),
-            toolbox: Some(toolbox.clone()),
+            toolbox: Some(toolbox),
             pauses: Arc::clone(&leg.pauses),
             prices: prices.clone(),
             handoffs_left: handed.left(),
         };
-        let promotions = Arc::new(Promotions::default());
-        offer_reader(&toolbox, &given, settings, &promotions);
         let mut context = given
             .clone()
             .with(scope)

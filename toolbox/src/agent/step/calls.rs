@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::logged::unlogged;
+use super::results::highest_handle;
 use super::{ActiveRun, End, TypedAnswer};
 use crate::agent::log::RunLog;
 use crate::agent::outcome::RunErrorKind;
@@ -220,7 +221,7 @@ impl ActiveRun {
             Err(end) => return Some(end),
         };
         if was_replaying {
-            self.number_above(&logged);
+            self.number_above(highest_handle(&logged));
             self.limits.budgets.charge_shared_calls(made.len() as u64);
         }
         let (mut made, cut_off) = self.call_all(made).await;

@@ -193,6 +193,7 @@ impl ActiveRun {
     /// the next request, so that there is nothing else to do.
     pub(super) fn take_logged_edits(&mut self) -> Result<bool, End> {
         let mut is_logged = self.log.as_ref().is_some_and(RunLog::is_replaying);
+        let mut is_edited = false;
         while let Some(logged) = self.log.as_mut().and_then(RunLog::edit) {
             let LoggedEdit { edit, usage, cost, limit } = logged;
             let edited = edit.apply(&self.request.history).ok_or_else(|| {
@@ -201,8 +202,10 @@ impl ActiveRun {
             self.request.history = edited;
             self.window.lowered = limit;
             self.limits.budgets.charge_usage_again(usage, cost);
-            is_logged = true;
-            self.number_above_transcript();
+            (is_logged, is_edited) = (true, true);
+        }
+        if is_edited {
+            self.number_above(self.request.history.named_handle());
         }
         self.report_again();
         Ok(is_logged)

@@ -27,8 +27,8 @@ pub(super) fn offer_reader(
 }
 
 impl ActiveRun {
-    /// Returns the context of a run with the results of its transcript: those of the run above, those
-    /// that the transcript names already, or none yet.
+    /// Returns the context of a run with the results of its transcript: those that it names
+    /// already, else those of the run above, or none yet.
     pub(super) fn with_results(
         context: ToolContext,
         start: &Start,
@@ -39,16 +39,24 @@ impl ActiveRun {
             Start::Resumed(paused, _) => (Some(paused.open.before()), Some(&**paused)),
             Start::Recorded => (None, None),
         };
-        let above = context.extension::<TranscriptResults>().cloned();
-        let results = above
-            .or_else(|| before?.results().cloned())
-            .or_else(|| toolbox.keeper()?.new_transcript());
-        let Some(results) = results else { return context };
-        // A stored transcript names results of another process. No handle gets a second meaning.
+        // A stored transcript names results of another process. No handle gets a second meaning:
+        // neither in the results that follow, nor in those of the run above.
         let named = before.and_then(History::named_handle);
         let named = named.max(done.and_then(|paused: &Paused| highest_handle(&paused.done)));
-        results.0.number_above(named.unwrap_or_default());
-        context.with_extension(results)
+        let above = || context.extension::<TranscriptResults>().filter(|_| named.is_none());
+        let results = before
+            .and_then(History::results)
+            .or_else(above)
+            .cloned()
+            .or_else(|| toolbox.keeper()?.new_transcript());
+        match results {
+            Some(results) => {
+                results.0.number_above(named.unwrap_or_default());
+                context.with_extension(results)
+            }
+            // What the transcript names is not what the run above has.
+            None => context.without_extension::<TranscriptResults>(),
+        }
     }
 
     /// Returns the results of the transcript.
@@ -56,22 +64,15 @@ impl ActiveRun {
         self.given.extension()
     }
 
-    /// Gives new results numbers above those of results of an earlier attempt.
-    pub(super) fn number_above(&self, results: &[ToolResult]) {
-        if let (Some(own), Some(highest)) = (self.results(), highest_handle(results)) {
-            own.0.number_above(highest);
-        }
-    }
-
-    /// Gives new results numbers above those that the transcript names.
-    pub(super) fn number_above_transcript(&self) {
-        if let (Some(own), Some(highest)) = (self.results(), self.request.history.named_handle()) {
+    /// Gives new results numbers above the highest of an earlier attempt.
+    pub(super) fn number_above(&self, highest: Option<u64>) {
+        if let (Some(own), Some(highest)) = (self.results(), highest) {
             own.0.number_above(highest);
         }
     }
 }
 
-fn highest_handle(results: &[ToolResult]) -> Option<u64> {
-    let named = |result: &ToolResult| named_handle(result.content().first()?.as_text()?);
-    results.iter().filter_map(named).max()
+/// Returns the highest number of a handle that results name.
+pub(super) fn highest_handle(results: &[ToolResult]) -> Option<u64> {
+    results.iter().filter_map(|result| named_handle(result.content())).max()
 }
