@@ -29,7 +29,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use crate::context::TraceContext;
 use crate::context::trace::{TraceLink, set_link};
-use crate::event::{Event, EventKind, EventSink, StopReason, ToolFinished};
+use crate::event::{
+    Event, EventKind, EventSink, McpPeer, McpRequest, McpSession, McpSide, StopReason, ToolFinished,
+};
 use crate::model::{Usage, operation_name};
 
 /// The instruments.
@@ -46,10 +48,24 @@ struct Instruments {
     reasoning: Counter<u64>,
     cost: Counter<f64>,
     unpriced: Counter<u64>,
+    mcp: McpInstruments,
 }
 
+/// The instruments of one side of the Model Context Protocol, and of the other.
+struct McpInstruments {
+    client_requests: Histogram<f64>,
+    server_requests: Histogram<f64>,
+    client_sessions: Histogram<f64>,
+    server_sessions: Histogram<f64>,
+}
+
+/// The boundaries of the buckets of the Model Context Protocol.
+const MCP_BUCKETS: [f64; 14] =
+    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+
 /// Returns a sink that records metrics of calls, requests and runs: `gen_ai.execute_tool.duration`,
-/// `gen_ai.client.inference.*`, `gen_ai.invoke_agent.duration`, and, since the conventions have no
+/// `gen_ai.client.inference.*`, `gen_ai.invoke_agent.duration`; of requests and sessions of the
+/// Model Context Protocol: `mcp.{client, server}.{operation, session}.duration`; and, since the conventions have no
 /// money, `toolbox.client.inference.cost` and `toolbox.client.inference.unpriced_tokens`.
 ///
 /// Attach it to a box ([`ToolBoxBuilder::events`](crate::ToolBoxBuilder::events)), or to an agent
@@ -57,7 +73,7 @@ struct Instruments {
 #[must_use]
 pub fn metrics(meter: &Meter) -> EventSink {
     let instruments = Instruments::new(meter);
-    EventSink::from_fn(move |event| instruments.record(&event))
+    EventSink::from_fn(move |event| instruments.record(&event)).with_requests()
 }
 
 /// Returns the boundaries of buckets, from the first on, each twice the one before.
@@ -126,6 +142,28 @@ impl Instruments {
                 "toolbox.client.inference.unpriced_tokens",
                 "Tokens without a price.",
             ),
+            mcp: McpInstruments {
+                client_requests: seconds(
+                    "mcp.client.operation.duration",
+                    "The duration of a request to an MCP server.",
+                    MCP_BUCKETS.to_vec(),
+                ),
+                server_requests: seconds(
+                    "mcp.server.operation.duration",
+                    "The duration of a request of an MCP client.",
+                    MCP_BUCKETS.to_vec(),
+                ),
+                client_sessions: seconds(
+                    "mcp.client.session.duration",
+                    "The duration of a session with an MCP server.",
+                    MCP_BUCKETS.to_vec(),
+                ),
+                server_sessions: seconds(
+                    "mcp.server.session.duration",
+                    "The duration of a session of an MCP client.",
+                    MCP_BUCKETS.to_vec(),
+                ),
+            },
         }
     }
 
@@ -165,6 +203,8 @@ impl Instruments {
             EventKind::Failed { code, took, .. } => {
                 self.run(event, Some(code.to_string()), *took);
             }
+            EventKind::McpRequest(end) => self.mcp.request(end),
+            EventKind::McpSession(end) => self.mcp.session(end),
             _ => {}
         }
     }
@@ -199,6 +239,59 @@ impl Instruments {
         self.cache_write.add(usage.cache_creation_input_tokens, &attributes);
         self.reasoning.add(usage.reasoning_tokens, &attributes);
     }
+}
+
+impl McpInstruments {
+    fn request(&self, end: &McpRequest) {
+        let mut attributes = peer(&end.peer);
+        attributes.push(KeyValue::new("mcp.method.name", end.method.to_string()));
+        if let Some(tool) = &end.tool {
+            attributes.push(KeyValue::new("gen_ai.operation.name", "execute_tool"));
+            attributes.push(KeyValue::new("gen_ai.tool.name", tool.clone()));
+        }
+        let texts = [
+            ("gen_ai.prompt.name", end.prompt.clone()),
+            ("rpc.response.status_code", end.status_code.map(|code| code.to_string())),
+            ("error.type", end.error.as_ref().map(ToString::to_string)),
+        ];
+        attributes.extend(
+            texts.into_iter().filter_map(|(name, text)| text.map(|text| KeyValue::new(name, text))),
+        );
+        let requests = match end.peer.side {
+            McpSide::Server => &self.server_requests,
+            _ => &self.client_requests,
+        };
+        requests.record(end.took.as_secs_f64(), &attributes);
+    }
+
+    fn session(&self, end: &McpSession) {
+        // The conventions have no transport for sessions.
+        let mut attributes = peer(&end.peer);
+        attributes.retain(|pair| pair.key.as_str() != "network.transport");
+        attributes
+            .extend(end.error.as_ref().map(|code| KeyValue::new("error.type", code.to_string())));
+        let sessions = match end.peer.side {
+            McpSide::Server => &self.server_sessions,
+            _ => &self.client_sessions,
+        };
+        sessions.record(end.took.as_secs_f64(), &attributes);
+    }
+}
+
+/// Returns the attributes of a connection.
+fn peer(peer: &McpPeer) -> Vec<KeyValue> {
+    let is_http = peer.transport.as_deref() == Some("tcp");
+    let texts = [
+        ("mcp.protocol.version", peer.protocol_version.as_deref()),
+        ("network.transport", peer.transport.as_deref()),
+        ("network.protocol.name", is_http.then_some("http")),
+        ("server.address", peer.server_address.as_deref()),
+    ];
+    let present = texts.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    let mut all: Vec<_> =
+        present.map(|(name, text)| KeyValue::new(name, text.to_owned())).collect();
+    all.extend(peer.server_port.map(|port| KeyValue::new("server.port", i64::from(port))));
+    all
 }
 
 fn agent_name(event: &Event) -> Option<KeyValue> {

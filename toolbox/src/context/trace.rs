@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use tracing::Span;
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, Span};
 
 use super::context::ToolContext;
 use super::from_context::FromContext;
@@ -60,6 +61,31 @@ pub(crate) fn set_link(link: TraceLink) {
     let _ = LINK.set(link);
 }
 
+/// Returns `true` if a subscriber could be listening; costs one load.
+#[inline]
+pub(crate) fn are_spans_on() -> bool {
+    LevelFilter::current() >= Level::INFO
+}
+
+/// Returns `true` if spans take part in distributed traces.
+#[allow(dead_code, reason = "protocols are modules on top of this one")]
+pub(crate) fn is_linked() -> bool {
+    LINK.get().is_some()
+}
+
+/// Makes a span that has no parent here a part of a trace of another process.
+#[allow(dead_code, reason = "protocols are modules on top of this one")]
+pub(crate) fn attach_remote(span: &Span, trace: &TraceContext) {
+    if let Some(link) = LINK.get() {
+        (link.attach)(span, trace);
+    }
+}
+
+/// Returns the position of the current span in its trace.
+pub(crate) fn trace_here() -> Option<TraceContext> {
+    LINK.get().and_then(|link| (link.current)())
+}
+
 impl ToolContext {
     /// Makes a span that is not within another a part of the trace that this context names.
     pub(crate) fn link_span(&self, span: &Span) {
@@ -74,8 +100,7 @@ impl ToolContext {
     /// context. What the context carries along stays with it.
     pub(crate) fn current_trace(&self) -> Option<TraceContext> {
         let own = self.get::<TraceContext>();
-        let current = LINK.get().and_then(|link| (link.current)());
-        match current {
+        match trace_here() {
             Some(current) => {
                 Some(TraceContext { baggage: own.and_then(|own| own.baggage.clone()), ..current })
             }

@@ -3,20 +3,14 @@
 
 use std::time::{Duration, Instant};
 
+use tracing::Instrument;
 use tracing::field::Empty;
 use tracing::instrument::Instrumented;
-use tracing::level_filters::LevelFilter;
-use tracing::{Instrument, Level};
 
 use super::admitted::OwnedCall;
 use crate::call::ToolResult;
+pub(super) use crate::context::trace::are_spans_on as is_on;
 use crate::validate::without_secrets;
-
-/// Returns `true` if a subscriber could be listening; costs one load.
-#[inline]
-pub(super) fn is_on() -> bool {
-    LevelFilter::current() >= Level::INFO
-}
 
 /// Instruments work that moves to its own task with the current span.
 pub(super) fn carried<F: Future>(future: F) -> Instrumented<F> {
@@ -49,6 +43,16 @@ impl Span {
             gen_ai.tool.call.result = Empty,
             error.r#type = Empty,
             otel.status_code = Empty,
+            // Of the request to a server of the Model Context Protocol, where the call is one.
+            mcp.method.name = Empty,
+            mcp.protocol.version = Empty,
+            mcp.session.id = Empty,
+            jsonrpc.request.id = Empty,
+            rpc.response.status_code = Empty,
+            network.transport = Empty,
+            network.protocol.name = Empty,
+            server.address = Empty,
+            server.port = Empty,
         );
         call.context.link_span(&span);
         let record_content = call.shared.settings.record_content;

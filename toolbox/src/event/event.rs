@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fields::{by_text, milliseconds, path, unix_milliseconds};
+use super::request::{McpRequest, McpSession};
 use super::stop::StopReason;
 use crate::call::{Arguments, Content, JobId, Repair, ToolResult};
 use crate::context::{Conversation, Progress};
@@ -111,6 +112,11 @@ impl Event {
     /// Returns `true` if the event is nothing but content.
     pub(super) fn is_content(&self) -> bool {
         matches!(self.kind, EventKind::Delta(_))
+    }
+
+    /// Returns `true` if the event is of a protocol, not of a call or a run.
+    pub(super) fn is_request(&self) -> bool {
+        matches!(self.kind, EventKind::McpRequest(_) | EventKind::McpSession(_))
     }
 }
 
@@ -368,6 +374,11 @@ pub enum EventKind {
         #[serde(rename = "duration_ms", with = "milliseconds")]
         took: Duration,
     },
+    /// A request of the Model Context Protocol has its answer, or will have none; for sinks that
+    /// ask for requests.
+    McpRequest(McpRequest),
+    /// A session of the Model Context Protocol ended; for sinks that ask for requests.
+    McpSession(McpSession),
 }
 
 fn is_empty(history: &History) -> bool {

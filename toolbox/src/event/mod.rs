@@ -8,6 +8,7 @@
 //! | watch all calls of a box | [`ToolBoxBuilder::events`](crate::ToolBoxBuilder::events) |
 //! | receive events from a queue, or in a function | [`EventSink`], [`EventReceiver`] |
 //! | add up tokens, money and calls | [`Ledger`], [`LedgerEntry`] |
+//! | see the requests of the Model Context Protocol as well | [`EventSink::with_requests`], [`McpRequest`], [`McpSession`], [`McpPeer`], [`McpSide`] |
 //! | read an event | [`Event`], [`EventKind`], [`ToolFinished`], [`DecisionKind`], [`AnswerStatus`], [`StopReason`] |
 
 #[allow(clippy::module_inception, reason = "the module is named after its main type")]
@@ -15,11 +16,13 @@ mod event;
 mod fields;
 mod ledger;
 mod reporter;
+mod request;
 mod sink;
 mod stop;
 
 pub use event::{AnswerStatus, DecisionKind, Event, EventKind, ToolFinished};
 pub use ledger::{Ledger, LedgerEntry};
 pub(crate) use reporter::{Reporter, charged, decided, shown_arguments};
+pub use request::{McpPeer, McpRequest, McpSession, McpSide};
 pub use sink::{EventReceiver, EventSink};
 pub use stop::StopReason;

@@ -17,7 +17,7 @@ use crate::model::Usage;
 use crate::validate::{has_secrets, without_secrets};
 
 /// Sends the events of calls, and of one agent's run, to sinks; does nothing without one.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Reporter {
     sinks: Arc<[EventSink]>,
     /// The id of the outermost run.
@@ -33,7 +33,7 @@ pub(crate) struct Reporter {
 }
 
 /// The principal, the conversation and the trace of an event.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct EventOrigin {
     principal: Option<String>,
     conversation: Option<Conversation>,
@@ -91,7 +91,7 @@ impl Reporter {
         own
     }
 
-    /// Adds sinks. One that is there already is not added again, and gets content if either asks.
+    /// Adds sinks. One that is there already is not added again, and gets what either asks for.
     fn add(&mut self, sinks: &[EventSink]) {
         if sinks.is_empty() {
             return;
@@ -99,8 +99,7 @@ impl Reporter {
         let mut all = self.sinks.to_vec();
         for sink in sinks {
             match all.iter_mut().find(|known| known.is_same(sink)) {
-                Some(known) if sink.wants_content() => *known = sink.clone(),
-                Some(_) => {}
+                Some(known) => known.join(sink),
                 None => all.push(sink.clone()),
             }
         }
@@ -118,6 +117,12 @@ impl Reporter {
     /// Returns `true` if a sink wants the text of a model as it is written.
     pub(crate) fn wants_content(&self) -> bool {
         self.sinks.iter().any(EventSink::wants_content)
+    }
+
+    /// Returns `true` if a sink wants the requests of protocols.
+    #[allow(dead_code, reason = "protocols are modules on top of this one")]
+    pub(crate) fn wants_requests(&self) -> bool {
+        self.sinks.iter().any(EventSink::wants_requests)
     }
 
     pub(crate) fn mute(&self, muted: bool) {

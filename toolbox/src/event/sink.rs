@@ -47,6 +47,7 @@ use crate::panics::forget_quietly;
 pub struct EventSink {
     inner: Arc<SinkInner>,
     wants_content: bool,
+    wants_requests: bool,
 }
 
 struct SinkInner {
@@ -81,7 +82,7 @@ impl EventSink {
 
     fn of(target: SinkTarget) -> Self {
         let inner = SinkInner { target, dropped: Arc::default() };
-        Self { inner: Arc::new(inner), wants_content: false }
+        Self { inner: Arc::new(inner), wants_content: false, wants_requests: false }
     }
 
     /// Asks for content: whole results, answers to questions, the text of models as they write it.
@@ -90,6 +91,14 @@ impl EventSink {
     #[must_use]
     pub fn with_content(mut self) -> Self {
         self.wants_content = true;
+        self
+    }
+
+    /// Asks for the requests and sessions of the Model Context Protocol as well: of servers that are
+    /// mounted into the box, and of services of the box. Default: calls and runs alone.
+    #[must_use]
+    pub fn with_requests(mut self) -> Self {
+        self.wants_requests = true;
         self
     }
 
@@ -104,12 +113,22 @@ impl EventSink {
         self.wants_content
     }
 
+    pub(super) fn wants_requests(&self) -> bool {
+        self.wants_requests
+    }
+
+    /// Asks for what another handle to the same sink asks for as well.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.wants_content |= other.wants_content;
+        self.wants_requests |= other.wants_requests;
+    }
+
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     pub(super) fn send(&self, event: Event) {
-        if !self.wants_content && event.is_content() {
+        if !self.wants_content && event.is_content() || !self.wants_requests && event.is_request() {
             return;
         }
         let event = if self.wants_content { event } else { event.without_content() };

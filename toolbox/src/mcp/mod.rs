@@ -38,6 +38,8 @@ mod names;
 mod server;
 #[cfg(feature = "mcp-skills")]
 mod skills;
+#[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
+mod telemetry;
 
 #[cfg(feature = "mcp-client")]
 pub use client::{

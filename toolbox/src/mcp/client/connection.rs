@@ -20,16 +20,24 @@ use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tracing::Instrument;
 
 use super::envelope::{QUESTION, UNREAD};
 use super::list::{MAX_PAGES, MAX_TOOLS, ToolList};
 use super::notifications::Notifications;
+use super::operation::{ServerLink, outcome_of};
 use super::questions;
+use super::request_meta::add_trace;
 use super::stdio::{Child, Stdio};
 use super::{http, reason, text};
+use crate::context::ToolContext;
+use crate::context::trace::trace_here;
+use crate::event::Reporter;
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
 use crate::mcp::frames::FrameObserver;
+use crate::mcp::telemetry::{Operation, Outcome, SessionTimer};
+use crate::sync::Mutex;
 use crate::text::cut;
 
 /// Options and resources common to the connections of all servers of a box.
@@ -37,6 +45,8 @@ use crate::text::cut;
 pub(super) struct ConnectionOptions {
     /// The maximum size of one message, in bytes.
     pub(super) message: usize,
+    /// The sinks of the box, if one wants the requests to servers.
+    pub(super) reporter: Option<Arc<Reporter>>,
     /// The HTTP client for servers with a URL.
     pub(super) http: http::SharedClient,
     /// The number of child processes that are not fully ended, with everything they started.
@@ -74,6 +84,24 @@ pub(super) struct Connection {
     running: RunningService<RoleClient, NotificationHandler>,
     child: Option<Child>,
     pub(super) notifications: Arc<Notifications>,
+    /// The session, of a connection with a handshake.
+    session: Mutex<SessionTimer>,
+}
+
+/// A request that was sent.
+pub(super) struct SentRequest {
+    pub(super) handle: RequestHandle<RoleClient>,
+    operation: Operation,
+    is_call: bool,
+}
+
+/// The origin of a request.
+#[derive(Clone, Copy, Default)]
+pub(super) struct RequestOrigin<'a> {
+    /// The context of the call that the request is made for.
+    pub(super) context: Option<&'a ToolContext>,
+    /// `true` for the first request of a call, for which the span of the call stands.
+    pub(super) joins_call: bool,
 }
 
 /// The callbacks of rmcp that are used. Requests from servers are refused, mostly by rmcp's
@@ -108,8 +136,14 @@ impl ClientHandler for NotificationHandler {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
         let params = request.params.unwrap_or_default();
+        let link = &self.notifications.link;
+        let operation = link.begin_asked("elicitation/create", &context.id, &params);
+        let answer = self.notifications.elicit(params).instrument(operation.span());
         tokio::select! {
-            result = self.notifications.elicit(params) => Ok(CustomResult::new(result)),
+            result = answer => {
+                operation.end(Outcome::default);
+                Ok(CustomResult::new(result))
+            }
             () = context.ct.cancelled() => {
                 Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "cancelled", None))
             }
@@ -211,7 +245,8 @@ impl Connection {
     ) -> Result<Self, (ConnectionError, bool)> {
         let config = target.config;
         let frames = common.frames.as_ref().map(FrameObserver::tap);
-        let notifications = Notifications::new(Arc::clone(target.name), frames);
+        let link = ServerLink::new(common.reporter.clone(), &config.endpoint);
+        let notifications = Notifications::new(Arc::clone(target.name), frames, link);
         let handler = NotificationHandler {
             notifications: Arc::clone(&notifications),
             capabilities: capabilities(config, common),
@@ -242,13 +277,25 @@ impl Connection {
             }
         };
         match running {
-            Ok(running) => Ok(Self { running, child, notifications }),
-            Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(&error), false)),
+            Ok(running) => {
+                let session = Mutex::default();
+                let connection = Self { running, child, notifications, session };
+                connection.begun();
+                Ok(connection)
+            }
+            Err(ClientInitializeError::JsonRpcError(error)) => {
+                let refused = refused(&error);
+                notifications.link.handshake_ended(None, || outcome_of(&refused));
+                Err((refused, false))
+            }
             Err(error) if reason::is_unauthorized(&error) => {
                 let reason = reason::of_handshake(&error);
-                Err((ConnectionError::Unauthorized { reason, scopes: None }, false))
+                let refused = ConnectionError::Unauthorized { reason, scopes: None };
+                notifications.link.handshake_ended(None, || outcome_of(&refused));
+                Err((refused, false))
             }
             Err(error) => {
+                notifications.link.handshake_ended(None, || Outcome::failed("connection_lost"));
                 let ended = matches!(
                     error,
                     ClientInitializeError::ConnectionClosed(_)
@@ -265,6 +312,22 @@ impl Connection {
                 Err((ConnectionError::Lost(lost.0), lost.1))
             }
         }
+    }
+
+    /// Reports the end of the handshake, and the beginning of the session, if there is one.
+    fn begun(&self) {
+        let info = self.info();
+        let version = info.as_ref().map(|info| info.protocol_version.as_str());
+        let link = &self.notifications.link;
+        link.handshake_ended(version, Outcome::default);
+        if !self.is_stateless() {
+            *self.session.lock() = link.session(version);
+        }
+    }
+
+    /// Reports that the server went away.
+    pub(super) fn session_lost(&self) {
+        self.session.lock().end(Some("connection_lost"));
     }
 
     pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
@@ -319,6 +382,7 @@ impl Connection {
     pub(super) async fn close(&self) {
         self.running.cancellation_token().cancel();
         self.notifications.ended();
+        self.session.lock().end(None);
         if let Some(child) = &self.child {
             child.close().await;
         }
@@ -332,10 +396,8 @@ impl Connection {
         for page in 1.. {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest::with_param(params);
-            let handle = self
-                .send(ClientRequest::ListToolsRequest(request), PeerRequestOptions::default())
-                .await?;
-            let answer = self.answer(handle).await?;
+            let sent = self.send(ClientRequest::ListToolsRequest(request)).await?;
+            let answer = self.answer(sent).await?;
             let page_of_tools: ToolListPage<'_> =
                 serde_json::from_str(&answer.raw).map_err(|error| {
                     ConnectionError::Lost(format!("its list of tools cannot be read: {error}"))
@@ -360,19 +422,65 @@ impl Connection {
         Ok(listed)
     }
 
+    /// Sends a request that is made for no call.
     pub(super) async fn send(
         &self,
         request: ClientRequest,
-        options: PeerRequestOptions,
-    ) -> Result<RequestHandle<RoleClient>, ConnectionError> {
-        match self.running.send_request_with_option(request, options).await {
-            Ok(handle) => Ok(handle),
-            Err(error) => Err(self.explain(error).await),
+    ) -> Result<SentRequest, ConnectionError> {
+        self.send_from(request, PeerRequestOptions::default(), RequestOrigin::default()).await
+    }
+
+    pub(super) async fn send_from(
+        &self,
+        request: ClientRequest,
+        mut options: PeerRequestOptions,
+        origin: RequestOrigin<'_>,
+    ) -> Result<SentRequest, ConnectionError> {
+        let is_call = matches!(request, ClientRequest::CallToolRequest(_));
+        let operation = self.begin(&request, origin);
+        let trace = || origin.context.map_or_else(trace_here, ToolContext::current_trace);
+        if let Some(trace) = operation.within(trace) {
+            add_trace(options.meta.get_or_insert_default(), &trace);
         }
+        match self.running.send_request_with_option(request, options).await {
+            Ok(handle) => {
+                operation.sent_as(&handle.id);
+                Ok(SentRequest { handle, operation, is_call })
+            }
+            Err(error) => {
+                let error = self.explain(error).await;
+                operation.end(|| outcome_of(&error));
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(&self, request: &ClientRequest, origin: RequestOrigin<'_>) -> Operation {
+        let link = &self.notifications.link;
+        if !link.is_wanted() {
+            return Operation::default();
+        }
+        let info = self.info();
+        let version = info.as_ref().map(|info| info.protocol_version.as_str());
+        link.begin(request, version, origin.joins_call)
     }
 
     /// Waits for an answer. Dropping the future cancels the request at the server.
     pub(super) async fn answer(
+        &self,
+        sent: SentRequest,
+    ) -> Result<http::WrappedPage, ConnectionError> {
+        let SentRequest { handle, operation, is_call } = sent;
+        let answer = self.answer_to(handle).await;
+        operation.end(|| match &answer {
+            Ok(answer) if is_call => Outcome::of_result(&answer.raw),
+            Ok(_) => Outcome::default(),
+            Err(error) => outcome_of(error),
+        });
+        answer
+    }
+
+    async fn answer_to(
         &self,
         handle: RequestHandle<RoleClient>,
     ) -> Result<http::WrappedPage, ConnectionError> {

@@ -15,6 +15,7 @@ mod notifications;
 #[cfg(feature = "mcp-oauth")]
 mod oauth;
 mod offers;
+mod operation;
 mod questions;
 mod reason;
 mod request_meta;
@@ -45,6 +46,7 @@ use super::frames::{Frame, FrameObserver};
 use super::lock::{Lock, LockFileError};
 use super::names::{InvalidServerNameError, Names};
 use crate::collection::ToolBox;
+use crate::mcp::telemetry::reporter_of;
 use crate::sync::Mutex;
 use connection::ConnectionOptions;
 use server::Server;
@@ -454,6 +456,7 @@ impl ServersBuilder {
             .map_err(MountServersError::Name)?;
         let common = ConnectionOptions {
             message: self.max_message_bytes.max(1),
+            reporter: reporter_of(toolbox),
             http: http::SharedClient::default(),
             children: Count::default(),
             answers_questions: self.relays_questions || toolbox.can_ask(),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 
 use crate::context::{CancellationToken, Conversation, Principal, ToolContext};
+use crate::mcp::client::operation::ServerLink;
 use crate::mcp::client::questions::elicit;
 use crate::mcp::client::text;
 use crate::mcp::frames::{FrameDirection, FrameTap};
@@ -30,6 +31,8 @@ pub(super) struct Notifications {
     misfits: Mutex<BTreeMap<String, Misfits>>,
     /// The observer of the messages of this connection.
     frames: Option<FrameTap>,
+    /// The telemetry of the requests of this connection.
+    pub(super) link: ServerLink,
 }
 
 /// The number of results of one tool that did not match its output schema, and the last fault.
@@ -85,10 +88,11 @@ const MAX_EARLY: usize = 64;
 const MAX_MESSAGE: usize = 4096;
 
 impl Notifications {
-    pub(super) fn new(server: Arc<str>, frames: Option<FrameTap>) -> Arc<Self> {
+    pub(super) fn new(server: Arc<str>, frames: Option<FrameTap>, link: ServerLink) -> Arc<Self> {
         Arc::new(Self {
             server,
             frames,
+            link,
             changed: Notify::new(),
             updates: broadcast::Sender::new(WAITING_UPDATES),
             ended: CancellationToken::new(),

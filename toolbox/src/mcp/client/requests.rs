@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::connection::{Connection, ConnectionError};
+use super::connection::{Connection, ConnectionError, RequestOrigin};
 use super::list::{MAX_PAGES, ToolList};
 use super::offers::{MAX_OFFERS, OfferList};
 use super::questions::{self, InputAnswers};
@@ -81,18 +81,21 @@ impl OfferKind {
 }
 
 impl Connection {
-    /// Sends a request for a call, and returns the text of its result.
+    /// Sends a request for a call, and returns the text of its result. `is_first` is `true` for the
+    /// first request of a call.
     pub(super) async fn call(
         &self,
         request: ServerRequest<'_>,
         answers: InputAnswers,
         context: &ToolContext,
+        is_first: bool,
     ) -> Result<String, ConnectionError> {
         let takes_tasks = matches!(request, ServerRequest::Tool { .. });
         let options = self.call_options(context, takes_tasks);
-        let handle = self.send(request.with_answers(answers), options).await?;
-        let _listening = self.notifications.listen(handle.progress_token.clone(), context);
-        Ok(self.answer(handle).await?.raw)
+        let origin = RequestOrigin { context: Some(context), joins_call: is_first };
+        let sent = self.send_from(request.with_answers(answers), options, origin).await?;
+        let _listening = self.notifications.listen(sent.handle.progress_token.clone(), context);
+        Ok(self.answer(sent).await?.raw)
     }
 
     /// Sends a request about a task of a call, and returns the text of its result.
@@ -101,8 +104,10 @@ impl Connection {
         request: TaskRequest<'_>,
         context: &ToolContext,
     ) -> Result<String, ConnectionError> {
-        let handle = self.send(request.into(), self.call_options(context, true)).await?;
-        Ok(self.answer(handle).await?.raw)
+        let origin = RequestOrigin { context: Some(context), joins_call: false };
+        let options = self.call_options(context, true);
+        let sent = self.send_from(request.into(), options, origin).await?;
+        Ok(self.answer(sent).await?.raw)
     }
 
     /// Returns the options of a request that is made for a call. A server of the newer protocol is
@@ -155,9 +160,8 @@ impl Connection {
     async fn list_kind(&self, kind: OfferKind, offers: &mut OfferList) -> Result<(), String> {
         let (mut cursor, mut seen, mut count) = (None, HashSet::new(), 0);
         for page in 1.. {
-            let handle = self.send(kind.request(cursor), PeerRequestOptions::default()).await;
-            let handle = handle.map_err(|error| error.to_string())?;
-            let raw = self.answer(handle).await.map_err(|error| error.to_string())?.raw;
+            let sent = self.send(kind.request(cursor)).await.map_err(|error| error.to_string())?;
+            let raw = self.answer(sent).await.map_err(|error| error.to_string())?.raw;
             let read: OfferPage<'_> =
                 serde_json::from_str(&raw).map_err(|error| error.to_string())?;
             let items = match kind {
@@ -209,8 +213,8 @@ impl Connection {
         }
         let params: CompleteRequestParams = serde_json::from_value(params).map_err(unread)?;
         let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
-        let handle = self.send(request, PeerRequestOptions::default()).await?;
-        let raw = self.answer(handle).await?.raw;
+        let sent = self.send(request).await?;
+        let raw = self.answer(sent).await?.raw;
         let result: CompleteResult = serde_json::from_str(&raw).map_err(unread)?;
         Ok(result.completion.values.into_iter().take(100).collect())
     }

@@ -538,6 +538,7 @@ async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: A
         // The connection was closed on purpose or replaced.
         return connection.close().await;
     }
+    connection.session_lost();
     let reason = connection.describe_end().await;
     tracing::warn!(server = &*server.name, reason, "the connection to a server was lost");
     server.change(|now| {

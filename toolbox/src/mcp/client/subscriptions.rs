@@ -11,7 +11,7 @@ use rmcp::model::{
     ClientRequest, ServerCapabilities, SubscribeRequest, SubscribeRequestParams,
     SubscriptionFilter, UnsubscribeRequest, UnsubscribeRequestParams,
 };
-use rmcp::service::{Peer, PeerRequestOptions};
+use rmcp::service::Peer;
 
 use tokio::sync::broadcast::error::RecvError;
 
@@ -85,8 +85,8 @@ impl Connection {
     }
 
     async fn request_quietly(&self, request: ClientRequest) {
-        let answer = match self.send(request, PeerRequestOptions::default()).await {
-            Ok(handle) => self.answer(handle).await.map(drop),
+        let answer = match self.send(request).await {
+            Ok(sent) => self.answer(sent).await.map(drop),
             Err(error) => Err(error),
         };
         if let Err(error) = answer {

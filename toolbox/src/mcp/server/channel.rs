@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::caller::ClientClaims;
 use super::client_requests::{ClientRequestError, ClientRequests};
 use super::log_level::LogLevel;
+use super::operation::ClientLink;
 use super::outlet::Outlet;
 use super::protocol::{self, ProtocolVersion};
 use super::rounds::Rounds;
@@ -29,6 +30,7 @@ pub(super) struct ClientChannel {
     /// The least level of log messages that the client wants; `None` for no messages.
     log_level: Option<LogLevel>,
     requests: RequestWay,
+    link: ClientLink,
     /// `true` once the request is answered and its call goes on, without messages of its own.
     is_silent: AtomicBool,
 }
@@ -50,8 +52,9 @@ impl ClientChannel {
         outlet: Outlet,
         log_level: Option<LogLevel>,
         requests: RequestWay,
+        link: ClientLink,
     ) -> Self {
-        Self { claims, outlet, log_level, requests, is_silent: AtomicBool::new(false) }
+        Self { claims, outlet, log_level, requests, link, is_silent: AtomicBool::new(false) }
     }
 
     /// Ends the log messages of the call: its request is answered.
@@ -75,7 +78,10 @@ impl ClientChannel {
         params: Value,
     ) -> Result<Value, ClientRequestError> {
         match &self.requests {
-            RequestWay::Messages(requests) => requests.send(&self.outlet, method, &params).await,
+            RequestWay::Messages(requests) => {
+                let operation = self.link.begin(method, self.claims.protocol());
+                requests.send(&self.outlet, method, params, operation).await
+            }
             RequestWay::Rounds(rounds) => {
                 rounds.request(key, method, params).await.ok_or(ClientRequestError::Gone)
             }

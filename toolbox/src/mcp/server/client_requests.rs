@@ -9,6 +9,9 @@ use tokio::sync::oneshot;
 
 use super::outlet::Outlet;
 use super::protocol::{self, RequestId};
+use crate::context::TraceContext;
+use crate::context::trace::trace_here;
+use crate::mcp::telemetry::{Operation, Outcome};
 use crate::sync::Mutex;
 
 /// The maximum number of requests that wait for one client.
@@ -46,7 +49,8 @@ impl ClientRequests {
         &self,
         outlet: &Outlet,
         method: &str,
-        params: &Value,
+        mut params: Value,
+        operation: Operation,
     ) -> Result<Value, ClientRequestError> {
         let (answer, answered) = oneshot::channel();
         let number = {
@@ -60,12 +64,29 @@ impl ClientRequests {
             number
         };
         let _waiting = WaitingRequest { requests: self, outlet, number };
-        let message = protocol::request(number, method, params);
-        outlet.send(message).await.map_err(|_| ClientRequestError::Gone)?;
-        match answered.await {
-            Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(ClientRequestError::Refused(error)),
-            Err(_) => Err(ClientRequestError::Gone),
+        operation.sent_as(&number);
+        if let Some(trace) = operation.within(trace_here).filter(|_| operation.is_on()) {
+            add_trace(&mut params, trace);
+        }
+        let message = protocol::request(number, method, &params);
+        let answer = match outlet.send(message).await {
+            Ok(()) => answered.await.ok(),
+            Err(_) => None,
+        };
+        operation.end(|| match &answer {
+            Some(Ok(_)) => Outcome::default(),
+            Some(Err(error)) => {
+                let code = error.get("code").and_then(Value::as_i64);
+                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or_default();
+                Outcome::refused(code, message)
+            }
+            None => Outcome::failed("connection_lost"),
+        });
+        match answer {
+            Some(Ok(result)) => Ok(result),
+            Some(Err(error)) => Err(ClientRequestError::Refused(error)),
+            None => Err(ClientRequestError::Gone),
         }
     }
 
@@ -75,6 +96,17 @@ impl ClientRequests {
         if let Some(waiting) = self.0.lock().waiting.remove(&number) {
             let _ = waiting.send(answer);
         }
+    }
+}
+
+/// Adds the position in a trace to the parameters of a request.
+fn add_trace(params: &mut Value, trace: TraceContext) {
+    let Some(params) = params.as_object_mut() else { return };
+    let meta = params.entry("_meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    meta.insert("traceparent".to_owned(), trace.traceparent.into());
+    if let Some(state) = trace.tracestate {
+        meta.insert("tracestate".to_owned(), state.into());
     }
 }
 

@@ -8,6 +8,7 @@ use super::running::ServiceActivity;
 use super::session::Lifecycle;
 use super::shared::ServiceShared;
 use crate::context::{CancellationToken, Conversation, Principal};
+use crate::mcp::telemetry::Network;
 
 /// A request, its client and the means to answer it.
 pub(super) struct Exchange<'a> {
@@ -28,4 +29,12 @@ pub(super) struct Exchange<'a> {
 pub(super) struct PeerIdentity {
     pub(super) principal: Option<Principal>,
     pub(super) conversation: Option<Conversation>,
+    pub(super) network: Network<'static>,
+}
+
+impl PeerIdentity {
+    /// Returns the id of the session, if the protocol has one.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.conversation.as_ref().map(|session| &*session.chat_id)
+    }
 }

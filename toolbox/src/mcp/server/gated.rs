@@ -11,6 +11,7 @@ use super::answer::{Answer, Reply};
 use super::caller::{Caller, trace_of};
 use super::channel::{ClientAsker, ClientChannel, RequestWay};
 use super::exchange::{Exchange, PeerIdentity};
+use super::operation::ClientLink;
 use super::outlet::Outlet;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame, RequestId, RequestMeta};
 use super::rounds::{CallEnd, CallEvent, CallIdentity, Rounds, SuspendableCall};
@@ -101,7 +102,9 @@ where
         None if scope.is_legacy => RequestWay::Messages(requests.clone()),
         None => RequestWay::None,
     };
-    let channel = Arc::new(ClientChannel::new(scope.client, outlet.clone(), scope.log_level, way));
+    let link = ClientLink::new(shared, peer);
+    let channel =
+        Arc::new(ClientChannel::new(scope.client, outlet.clone(), scope.log_level, way, link));
     let context = context(&scope.meta, peer, channel);
     if let Some(rounds) = rounds {
         // The call may outlast this request.

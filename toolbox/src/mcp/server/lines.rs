@@ -23,6 +23,8 @@ use super::requests::respond;
 use super::running::{CANCEL_TIMEOUT, ServiceActivity};
 use super::session::{Lifecycle, Notified};
 use super::shared::ServiceShared;
+use crate::event::McpSide;
+use crate::mcp::telemetry::{Network, SessionTimer};
 
 /// The maximum number of lines waiting to be written.
 const WAITING_LINES: usize = 64;
@@ -36,6 +38,7 @@ pub(super) struct LineOutput {
     /// Ends when all lines are written, after the last outlet is dropped.
     written: oneshot::Receiver<()>,
     writer: Option<AbortHandle>,
+    network: Network<'static>,
 }
 
 /// A client on a pair of streams.
@@ -52,6 +55,8 @@ pub(super) struct LineConnection<R> {
     requests: ClientRequests,
     /// Calls and subscriptions.
     tasks: JoinSet<()>,
+    /// The session of a client that made the handshake.
+    session: SessionTimer,
 }
 
 impl<R: AsyncRead + Unpin> LineConnection<R> {
@@ -72,6 +77,7 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
             open: OpenRequests::default(),
             requests: ClientRequests::default(),
             tasks: JoinSet::new(),
+            session: SessionTimer::default(),
         }
     }
 
@@ -165,12 +171,20 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
             shared: &self.shared,
             running: &self.running,
             lifecycle: &mut self.lifecycle,
-            peer: &PeerIdentity::default(),
+            peer: &PeerIdentity { network: self.output.network, ..PeerIdentity::default() },
             outlet: &self.output.outlet,
             requests: &self.requests,
             cancellation,
         };
-        match respond(exchange, request, meta) {
+        let reply = respond(exchange, request, meta);
+        if request.method == "initialize"
+            && let Lifecycle::Handshake(handshake) = &self.lifecycle
+        {
+            let (reporter, version) = (self.shared.reporter.as_ref(), handshake.version.as_str());
+            let network = self.output.network;
+            self.session = SessionTimer::begin(reporter, McpSide::Server, Some(version), network);
+        }
+        match reply {
             Reply::Now(answer) => Some(answer.message),
             Reply::Later(answer) => {
                 let outlet = self.output.outlet.clone();
@@ -271,10 +285,11 @@ impl LineOutput {
             let _ending = ending;
             write(output, waiting).await;
         });
-        Self { outlet: Outlet::Queue(outlet), written, writer: Some(writer.abort_handle()) }
+        let (outlet, writer) = (Outlet::Queue(outlet), Some(writer.abort_handle()));
+        Self { outlet, written, writer, network: Network::default() }
     }
 
-    /// Returns an output that is written by a thread, which does not delay the end of the program.
+    /// Returns standard output, or what is in its place. It is written by a thread, which does not delay the end of the program.
     pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Self {
         let (outlet, mut waiting) = mpsc::channel(WAITING_LINES);
         let (ending, written) = oneshot::channel();
@@ -287,12 +302,12 @@ impl LineOutput {
                 }
             }
         });
-        Self { outlet: Outlet::Queue(outlet), written, writer: None }
+        Self { outlet: Outlet::Queue(outlet), written, writer: None, network: Network::PIPE }
     }
 
     /// Waits until everything is written, but not for long: the client may not read.
     async fn finish(self) {
-        let Self { outlet, written, writer } = self;
+        let Self { outlet, written, writer, .. } = self;
         drop(outlet);
         if timeout(CANCEL_TIMEOUT, written).await.is_err()
             && let Some(writer) = writer

@@ -18,6 +18,7 @@ mod list;
 mod log_level;
 mod offers;
 mod open_requests;
+mod operation;
 mod outlet;
 mod pace;
 mod pages;

@@ -12,7 +12,7 @@ use super::pages::{ListParams, PageRequest};
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
-use super::{call, changes, completion, prompts, resources, skills, tasks};
+use super::{call, changes, completion, operation, prompts, resources, skills, tasks};
 
 /// Answers a request, whose `_meta` is read already.
 pub(super) fn respond(
@@ -20,8 +20,11 @@ pub(super) fn respond(
     request: &RequestFrame<'_>,
     meta: RequestMeta,
 ) -> Reply {
-    reply(exchange, request, meta)
-        .unwrap_or_else(|error| Reply::Now(Answer::error(&request.id, &error)))
+    let operation = operation::begin(&exchange, request, &meta);
+    operation::answered(operation, &request.method, || {
+        reply(exchange, request, meta)
+            .unwrap_or_else(|error| Reply::Now(Answer::error(&request.id, &error)))
+    })
 }
 
 fn reply(

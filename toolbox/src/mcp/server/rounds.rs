@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use super::answer::Answer;
 use super::protocol::RequestId;
@@ -206,7 +207,7 @@ impl SuspendableCall {
         F: Future<Output = CallEnd> + Send + 'static,
     {
         let call = Reporting { call: Box::pin(call), rounds: Arc::clone(&rounds) };
-        Self { work: tokio::spawn(call), rounds, reports, cancellation }
+        Self { work: tokio::spawn(call.in_current_span()), rounds, reports, cancellation }
     }
 
     /// Takes the results of the client.

@@ -13,6 +13,8 @@ use super::rounds::WaitingCalls;
 use super::running::ServiceActivity;
 use super::tasks::Tasks;
 use crate::collection::{Resources, ToolBox};
+use crate::event::Reporter;
+use crate::mcp::telemetry::reporter_of;
 
 /// The key in `_meta` of results for the name and version of the server.
 pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -29,11 +31,14 @@ pub(super) struct ServiceShared {
     /// The calls that wait for answers of their clients.
     pub(super) waiting: WaitingCalls,
     pub(super) tasks: Arc<Tasks>,
+    /// The sinks of the box, if one wants the requests of clients.
+    pub(super) reporter: Option<Arc<Reporter>>,
 }
 
 impl ServiceShared {
     pub(super) fn new(toolbox: ToolBox, options: ServiceOptions) -> Arc<Self> {
         Arc::new(Self {
+            reporter: reporter_of(&toolbox),
             toolbox,
             options,
             listings: Listings::default(),

@@ -302,6 +302,9 @@ impl StreamableHttpClient for HttpTransport {
         custom: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let in_session = session.is_some();
+        if let ClientJsonRpcMessage::Request(request) = &message {
+            self.notifications.link.handshake(&request.id, &request.request);
+        }
         let body = serde_json::to_vec(&message)?;
         self.notifications.frame(FrameDirection::Sent, &body);
         let mut headers = headers(custom, session.as_deref())?;
@@ -323,6 +326,7 @@ impl StreamableHttpClient for HttpTransport {
         }
         let session = response.headers().get("mcp-session-id");
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        self.notifications.link.in_session(session.as_deref());
         let mut reader = self.reader();
         reader.expect(&request.id, &request.request);
         match kind(&response) {

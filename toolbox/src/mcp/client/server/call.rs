@@ -167,8 +167,10 @@ impl Server {
     ) -> Result<Conversed, ConnectionError> {
         let tool_name = context.tool_name();
         let (mut rounds, mut answers) = (CallRounds::default(), InputAnswers::default());
+        let mut is_first = true;
         loop {
-            let required = match connection.call(request, answers, context).await {
+            let first = std::mem::take(&mut is_first);
+            let required = match connection.call(request, answers, context, first).await {
                 Ok(raw) => match answer::read(request, tool_name, &raw) {
                     ServerAnswer::Result(result) => return Ok(Conversed::Result(result)),
                     ServerAnswer::Task => {

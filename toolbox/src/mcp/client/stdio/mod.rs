@@ -84,6 +84,7 @@ impl Transport<RoleClient> for Stdio {
             if let Some((id, _)) = self.probe.take() {
                 self.reader.forget(&id);
             }
+            self.notifications.link.handshake(&request.id, &request.request);
             self.reader.expect(&request.id, &request.request);
             if matches!(request.request, ClientRequest::DiscoverRequest(_)) {
                 self.probe = Some((request.id.clone(), Instant::now() + self.patience));

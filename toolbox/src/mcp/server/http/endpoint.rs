@@ -22,12 +22,14 @@ use crate::context::Principal;
 use crate::mcp::server::answer::Reply;
 use crate::mcp::server::client_requests::{ClientRequests, parsed};
 use crate::mcp::server::exchange::{Exchange, PeerIdentity};
+use crate::mcp::server::operation;
 use crate::mcp::server::outlet::Outlet;
 use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, RequestMeta};
 use crate::mcp::server::requests::{initialize, respond};
 use crate::mcp::server::running::ServiceActivity;
 use crate::mcp::server::session::{Lifecycle, Notified};
 use crate::mcp::server::shared::ServiceShared;
+use crate::mcp::telemetry::{Network, Outcome};
 
 pub(super) const PATH: &str = "/mcp";
 const LISTEN: &str = "subscriptions/listen";
@@ -205,11 +207,11 @@ impl Endpoint {
             headers::check(headers, request, || self.shared.listing()).map_err(failed)?;
         }
         if stands_alone {
-            let peer = PeerIdentity { principal, conversation: None };
+            let peer = PeerIdentity { principal, conversation: None, network: Network::HTTP };
             return Ok(self.stateless(request, meta, &peer).await);
         }
         if is_handshake && !headers.contains_key(SESSION) {
-            return self.handshake(version, request, principal);
+            return self.handshake(version, request, &meta, principal);
         }
         let session = self.session(headers, principal.as_ref())?;
         self.in_session(&session, principal, request, meta)
@@ -251,20 +253,28 @@ impl Endpoint {
         &self,
         version: HeaderVersion<'_>,
         request: &RequestFrame<'_>,
+        meta: &RequestMeta,
         principal: Option<Principal>,
     ) -> Result<Response, Refusal> {
-        let (lifecycle, answer) = initialize(&self.shared, request).map_err(|error| {
-            // Stateless versions do not have the method at all; but an older client may name one of
-            // them in a whole handshake.
-            let unknown = || ProtocolError::method_not_found(&request.method);
-            let error = if version.is_modern() { unknown() } else { error };
-            Refusal::error(&request.id, &error)
-        })?;
+        let peer = PeerIdentity { network: Network::HTTP, ..PeerIdentity::default() };
+        let operation = operation::begin_at(&self.shared, &peer, &Lifecycle::Unset, request, meta);
+        let (lifecycle, answer) = match initialize(&self.shared, request) {
+            Ok(begun) => begun,
+            Err(error) => {
+                // Stateless versions do not have the method at all; but an older client may name
+                // one of them in a whole handshake.
+                let unknown = || ProtocolError::method_not_found(&request.method);
+                let error = if version.is_modern() { unknown() } else { error };
+                operation.end(|| Outcome::refused(error.code.number(), error.message()));
+                return Err(Refusal::error(&request.id, &error));
+            }
+        };
         let session = self.sessions.begin(&self.shared, &self.running, principal, lifecycle)?;
         let mut response = json_response(StatusCode::OK, answer.message);
         if let Ok(id) = HeaderValue::try_from(&*session.id) {
             response.headers_mut().insert(SESSION, id);
         }
+        operation.end(Outcome::default);
         Ok(response)
     }
 

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::event_log::EventLog;
 use crate::context::{CancellationToken, Conversation, Principal};
+use crate::event::McpSide;
 use crate::mcp::server::answer::LaterAnswer;
 use crate::mcp::server::changes;
 use crate::mcp::server::client_requests::ClientRequests;
@@ -18,6 +19,7 @@ use crate::mcp::server::outlet::Outlet;
 use crate::mcp::server::running::ServiceActivity;
 use crate::mcp::server::session::Lifecycle;
 use crate::mcp::server::shared::ServiceShared;
+use crate::mcp::telemetry::{Network, SessionTimer};
 use crate::sync::Mutex;
 
 /// The shortest time between two looks at a session whose call runs.
@@ -44,6 +46,7 @@ pub(super) struct HttpSession {
     hears_changes: AtomicBool,
     used_at: Mutex<Instant>,
     ended: CancellationToken,
+    timer: Mutex<SessionTimer>,
 }
 
 /// The reason why a session cannot begin.
@@ -78,13 +81,21 @@ impl HttpSessions {
             hears_changes: AtomicBool::new(false),
             used_at: Mutex::new(Instant::now()),
             ended: running.ending().child(),
+            timer: Mutex::default(),
         });
+        let version = match &*session.lifecycle.lock() {
+            Lifecycle::Handshake(handshake) => Some(handshake.version.as_str()),
+            Lifecycle::Unset | Lifecycle::Stateless => None,
+        };
         let mut open = self.0.lock();
         if open.len() >= shared.options.http.max_sessions {
             return Err(NoSession::Full);
         }
         open.insert(id, Arc::clone(&session));
         drop(open);
+        let reporter = shared.reporter.as_ref();
+        *session.timer.lock() =
+            SessionTimer::begin(reporter, McpSide::Server, version, Network::HTTP);
         let (sessions, own) = (self.clone(), Arc::clone(&session));
         let (idle, running) = (shared.options.http.session_idle, running.clone());
         tokio::spawn(async move {
@@ -110,6 +121,7 @@ impl HttpSessions {
         self.0.lock().remove(&session.id);
         session.ended.cancel();
         session.common.close();
+        session.timer.lock().end(None);
     }
 }
 
@@ -117,7 +129,7 @@ impl HttpSession {
     /// Returns the identity of a client of this session.
     pub(super) fn peer(&self, principal: Option<Principal>) -> PeerIdentity {
         let conversation = Some(Conversation::new("mcp", &*self.id));
-        PeerIdentity { principal, conversation }
+        PeerIdentity { principal, conversation, network: Network::HTTP }
     }
 
     pub(super) fn lifecycle(&self) -> Lifecycle {

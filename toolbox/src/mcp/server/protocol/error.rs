@@ -36,7 +36,7 @@ pub(in crate::mcp::server) enum ErrorCode {
 }
 
 impl ErrorCode {
-    fn number(self) -> i32 {
+    pub(in crate::mcp::server) fn number(self) -> i32 {
         match self {
             Self::ParseError => -32700,
             Self::InvalidRequest => -32600,
