@@ -38,6 +38,11 @@ pub(super) struct ProgramLine {
     /// Print one line of JSON
     #[arg(long, global = true)]
     pub(super) json: bool,
+    /// Send traces and metrics to an OpenTelemetry collector, by OTLP over HTTP [default: what the
+    /// variables OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_* say; without them, nothing is sent]
+    #[cfg(feature = "otlp")]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(super) otlp: Option<String>,
     #[command(subcommand)]
     pub(super) command: ProgramCommand,
 }
@@ -206,6 +211,11 @@ pub(super) struct OwnLine {
     /// Print one line of JSON
     #[arg(long, global = true)]
     pub(super) json: bool,
+    /// Send traces and metrics to an OpenTelemetry collector, by OTLP over HTTP [default: what the
+    /// variables OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_* say; without them, nothing is sent]
+    #[cfg(feature = "otlp")]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(super) otlp: Option<String>,
     #[command(subcommand)]
     pub(super) command: OwnCommand,
 }

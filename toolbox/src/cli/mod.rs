@@ -56,6 +56,8 @@ mod progress;
 mod serve;
 mod sign_in;
 mod source;
+#[cfg(feature = "otlp")]
+mod telemetry;
 mod terminal;
 mod text;
 mod tools;
@@ -131,7 +133,18 @@ async fn run_line<A: Into<OsString> + Clone>(
         Ok(line) => line,
         Err(error) => return usage(&error),
     };
-    let exit = match line.command {
+    #[cfg(feature = "otlp")]
+    {
+        let wanted = line.otlp.clone();
+        let run = async || of_own(telemetry::observed(toolbox), info, line).await;
+        return with_telemetry(wanted, run).await.into();
+    }
+    #[cfg(not(feature = "otlp"))]
+    of_own(toolbox, info, line).await.into()
+}
+
+async fn of_own(toolbox: ToolBox, info: ServerInfo, line: OwnLine) -> Exit {
+    match line.command {
         OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
         OwnCommand::Page(wanted) => page::own(toolbox, wanted).await.print(false, &[]),
         #[cfg(feature = "nats")]
@@ -143,8 +156,21 @@ async fn run_line<A: Into<OsString> + Clone>(
             let source = ToolSource::own(toolbox);
             common(command, &source).await.print(line.json, &source.problems)
         }
+    }
+}
+
+/// Runs a command, and sends what it is asked to send of it.
+#[cfg(feature = "otlp")]
+async fn with_telemetry(wanted: Option<String>, run: impl AsyncFnOnce() -> Exit) -> Exit {
+    let telemetry = match telemetry::start(wanted.as_deref()) {
+        Ok(telemetry) => telemetry,
+        Err(reason) => return Outcome::failed(Exit::Usage, reason).print(false, &[]),
     };
-    exit.into()
+    let exit = run().await;
+    if let Some(telemetry) = telemetry {
+        telemetry.end().await;
+    }
+    exit
 }
 
 /// Runs the command line of this process as the program `toolbox`, over the servers of its
@@ -153,7 +179,16 @@ async fn run_line<A: Into<OsString> + Clone>(
 pub fn program() -> ExitCode {
     on_runtime(async {
         match ProgramLine::try_parse() {
-            Ok(line) => of_program(line).await.into(),
+            Ok(line) => {
+                #[cfg(feature = "otlp")]
+                let exit = {
+                    let wanted = line.otlp.clone();
+                    with_telemetry(wanted, async || of_program(line).await).await
+                };
+                #[cfg(not(feature = "otlp"))]
+                let exit = of_program(line).await;
+                exit.into()
+            }
             Err(error) => usage(&error),
         }
     })

@@ -66,7 +66,10 @@ pub(super) async fn inspect(wanted: InspectCommand) -> Outcome {
         ServerConfig::command(first).args(words)
     };
     let attendance = Attendance::new();
-    let toolbox = attendance.attend(ToolBox::builder()).build().unwrap_or_default();
+    let builder = attendance.attend(ToolBox::builder());
+    #[cfg(feature = "otlp")]
+    let builder = super::telemetry::observing(builder);
+    let toolbox = builder.build().unwrap_or_default();
     let frames = FrameLog::new();
     let mounting = Servers::builder()
         .server("inspected", config)

@@ -64,6 +64,8 @@ impl Configured {
     /// Returns the box of a builder, with the limits and rules of the file.
     pub(super) fn built(&self, builder: ToolBoxBuilder) -> ToolBox {
         let settings = self.config.settings();
+        #[cfg(feature = "otlp")]
+        let builder = super::telemetry::observing(builder);
         // The timeout of a server is set on its tools.
         let built = builder.max_result_bytes(settings.max_result_bytes).suggest_tools(true).build();
         let toolbox = built.unwrap_or_default();
