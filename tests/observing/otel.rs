@@ -3,6 +3,8 @@
 
 #![allow(clippy::cast_precision_loss, reason = "counts of a test are small")]
 
+mod mcp;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use opentelemetry::trace::{SpanKind, Status, TracerProvider as _};
@@ -79,6 +81,20 @@ fn check_span(span: &SpanData) {
             .find(|pair| pair.key.as_str() == name)
             .map(|pair| pair.value.as_str().into_owned())
     };
+    if span.span_kind != SpanKind::Internal
+        && let Some(method) = value("mcp.method.name")
+    {
+        let side = if span.span_kind == SpanKind::Client { "mcp.client" } else { "mcp.server" };
+        let facts = &conventions()["spans"][side];
+        assert_eq!(format!("{:?}", span.span_kind), facts["kind"].as_str().unwrap());
+        check_attributes(&span.name, facts, &attributes);
+        let target = value("gen_ai.tool.name").or(value("gen_ai.prompt.name"));
+        let name = target.map_or(method.clone(), |target| format!("{method} {target}"));
+        assert_eq!(span.name, name);
+        let is_error = matches!(span.status, Status::Error { .. });
+        assert_eq!(is_error, value("error.type").is_some(), "{span:?}");
+        return;
+    }
     let operation = value("gen_ai.operation.name").unwrap_or_else(|| panic!("{span:?}"));
     let kind = if operation == "generate_content" { "chat" } else { &operation };
     let facts = &conventions()["spans"][kind];
@@ -297,6 +313,9 @@ async fn spans_and_metrics_are_those_of_the_conventions() {
     let metrics = exported.metrics();
     let wanted: BTreeSet<String> =
         conventions()["metrics"].as_object().unwrap().keys().cloned().collect();
+    // The module `mcp` has the others.
+    let wanted: BTreeSet<String> =
+        wanted.into_iter().filter(|name| !name.starts_with("mcp.")).collect();
     let own: BTreeSet<String> =
         metrics.keys().filter(|name| !name.starts_with("toolbox.")).cloned().collect();
     assert_eq!(own, wanted);
