@@ -85,7 +85,8 @@ fn check_span(span: &SpanData) {
         && let Some(method) = value("mcp.method.name")
     {
         let side = if span.span_kind == SpanKind::Client { "mcp.client" } else { "mcp.server" };
-        let facts = &conventions()["spans"][side];
+        let all = conventions();
+        let facts = &all["spans"][side];
         assert_eq!(format!("{:?}", span.span_kind), facts["kind"].as_str().unwrap());
         check_attributes(&span.name, facts, &attributes);
         let target = value("gen_ai.tool.name").or(value("gen_ai.prompt.name"));
