@@ -61,7 +61,8 @@ async fn requests_are_spans_and_metrics_at_both_sides() {
         let call = ToolCall::new("c1", name, "{}");
         timeout(PATIENCE, front.call_in(&context, call)).await.unwrap();
     }
-    let greeted = front.prompts().get_in(&context, "s_greet", "{}");
+    let prompts = front.prompts();
+    let greeted = prompts.get_in(&context, "s_greet", "{}");
     timeout(PATIENCE, greeted).await.unwrap().unwrap();
     timeout(PATIENCE, servers.close()).await.unwrap();
     drop(stop);
