@@ -357,7 +357,7 @@ fn record(span: &Span, method: &'static str, request: &Request<'_>) {
         }
     }
     if let Some(port) = request.network.port {
-        span.record("server.port", port);
+        span.record("server.port", i64::from(port));
     }
 }
 
@@ -389,7 +389,7 @@ fn opened(method: &'static str, request: &Request<'_>) -> Span {
         network.transport = request.network.transport,
         network.protocol.name = request.network.protocol(),
         server.address = request.network.address,
-        server.port = request.network.port,
+        server.port = request.network.port.map(i64::from),
         rpc.response.status_code = Empty,
         error.r#type = Empty,
         otel.status_code = Empty,
