@@ -200,7 +200,14 @@ impl Exported {
 
     fn spans(&self) -> Vec<SpanData> {
         self.tracers.force_flush().unwrap();
-        self.spans.get_finished_spans().unwrap()
+        let mut all = self.spans.get_finished_spans().unwrap();
+        // Other crates have spans of their own.
+        all.retain(|span| {
+            let mut pairs = span.attributes.iter();
+            let target = pairs.find(|pair| pair.key.as_str() == "target");
+            target.is_some_and(|pair| pair.value.as_str().starts_with("toolbox"))
+        });
+        all
     }
 
     /// The metrics by name: their attributes, and the sum of their values or of their counts.
