@@ -137,7 +137,7 @@ async fn run_line<A: Into<OsString> + Clone>(
     {
         let wanted = line.otlp.clone();
         let run = async || of_own(telemetry::observed(toolbox), info, line).await;
-        return with_telemetry(wanted, run).await.into();
+        with_telemetry(wanted, run).await.into()
     }
     #[cfg(not(feature = "otlp"))]
     of_own(toolbox, info, line).await.into()
