@@ -65,8 +65,9 @@ const MCP_BUCKETS: [f64; 14] =
 
 /// Returns a sink that records metrics of calls, requests and runs: `gen_ai.execute_tool.duration`,
 /// `gen_ai.client.inference.*`, `gen_ai.invoke_agent.duration`; of requests and sessions of the
-/// Model Context Protocol: `mcp.{client, server}.{operation, session}.duration`; and, since the conventions have no
-/// money, `toolbox.client.inference.cost` and `toolbox.client.inference.unpriced_tokens`.
+/// Model Context Protocol: `mcp.{client, server}.{operation, session}.duration`; and, since the
+/// conventions have no money, `toolbox.client.inference.cost` and
+/// `toolbox.client.inference.unpriced_tokens`.
 ///
 /// Attach it to a box ([`ToolBoxBuilder::events`](crate::ToolBoxBuilder::events)), or to an agent
 /// whose box has none. Names that a model made up are not recorded: each would be a time series.

@@ -3,6 +3,7 @@
 mod answer;
 mod apply;
 mod connection;
+mod connection_error;
 mod envelope;
 mod flags;
 mod http;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rmcp::model::{ClientRequest, RequestId};
 use serde_json::Value;
 
-use super::connection::ConnectionError;
+use super::connection_error::ConnectionError;
 use crate::context::TraceContext;
 use crate::context::trace::is_traceparent;
 use crate::event::{McpSide, Reporter};

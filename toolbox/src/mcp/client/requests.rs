@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::connection::{Connection, ConnectionError, RequestOrigin};
+use super::connection::{Connection, RequestOrigin};
+use super::connection_error::ConnectionError;
 use super::list::{MAX_PAGES, ToolList};
 use super::offers::{MAX_OFFERS, OfferList};
 use super::questions::{self, InputAnswers};

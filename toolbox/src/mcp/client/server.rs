@@ -16,7 +16,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::connection::{Connection, ConnectionError, ConnectionTarget};
+use super::connection::{Connection, ConnectionTarget};
+use super::connection_error::ConnectionError;
 use super::list::ToolList;
 use super::mounted::MountedOffers;
 use super::shared_state::SharedState;

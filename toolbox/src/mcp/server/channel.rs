@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use super::caller::ClientClaims;
+use super::client_link::ClientLink;
 use super::client_requests::{ClientRequestError, ClientRequests};
 use super::log_level::LogLevel;
-use super::operation::ClientLink;
 use super::outlet::Outlet;
 use super::protocol::{self, ProtocolVersion};
 use super::rounds::Rounds;

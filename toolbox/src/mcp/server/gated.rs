@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use super::answer::{Answer, Reply};
 use super::caller::{Caller, trace_of};
 use super::channel::{ClientAsker, ClientChannel, RequestWay};
+use super::client_link::ClientLink;
 use super::exchange::{Exchange, PeerIdentity};
-use super::operation::ClientLink;
 use super::outlet::Outlet;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame, RequestId, RequestMeta};
 use super::rounds::{CallEnd, CallEvent, CallIdentity, Rounds, SuspendableCall};
@@ -102,7 +102,7 @@ where
         None if scope.is_legacy => RequestWay::Messages(requests.clone()),
         None => RequestWay::None,
     };
-    let link = ClientLink::new(shared, peer);
+    let link = ClientLink::new(shared.reporter.clone(), peer.session(), peer.network);
     let channel =
         Arc::new(ClientChannel::new(scope.client, outlet.clone(), scope.log_level, way, link));
     let context = context(&scope.meta, peer, channel);

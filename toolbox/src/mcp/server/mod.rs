@@ -5,6 +5,7 @@ mod call;
 mod caller;
 mod changes;
 mod channel;
+mod client_link;
 mod client_requests;
 mod completion;
 mod error;

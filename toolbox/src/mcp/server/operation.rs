@@ -1,7 +1,6 @@
-//! The telemetry of requests of clients, and of requests to them.
+//! The telemetry of requests of clients.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use tracing::Instrument;
@@ -12,8 +11,8 @@ use super::exchange::{Exchange, PeerIdentity};
 use super::protocol::{ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::Lifecycle;
 use super::shared::ServiceShared;
-use crate::event::{McpSide, Reporter};
-use crate::mcp::telemetry::{Network, Operation, Outcome, Request, Target, is_wanted};
+use crate::event::McpSide;
+use crate::mcp::telemetry::{Operation, Outcome, Request, Target, is_wanted};
 
 /// The parameters that name the subject of a request.
 #[derive(Deserialize, Default)]
@@ -70,41 +69,6 @@ pub(super) fn begin_at(
         joins_call: false,
     };
     Operation::begin(reporter, &request)
-}
-
-/// The sinks and the facts for the telemetry of requests to a client.
-pub(super) struct ClientLink {
-    reporter: Option<Arc<Reporter>>,
-    session: Option<String>,
-    network: Network<'static>,
-}
-
-impl ClientLink {
-    pub(super) fn new(shared: &ServiceShared, peer: &PeerIdentity) -> Self {
-        let reporter = shared.reporter.clone();
-        let session = peer.session().filter(|_| is_wanted(reporter.as_ref()));
-        Self { session: session.map(str::to_owned), network: peer.network, reporter }
-    }
-
-    /// Begins a request to the client, of which this server is the client.
-    pub(super) fn begin(&self, method: &str, version: ProtocolVersion) -> Operation {
-        let reporter = self.reporter.as_ref();
-        if !is_wanted(reporter) {
-            return Operation::default();
-        }
-        let request = Request {
-            side: McpSide::Client,
-            method,
-            id: None,
-            target: Target::None,
-            version: Some(version.as_str()),
-            session: self.session.as_deref(),
-            network: self.network,
-            trace: None,
-            joins_call: false,
-        };
-        Operation::begin(reporter, &request)
-    }
 }
 
 fn version_of(meta: &RequestMeta) -> Option<&'static str> {

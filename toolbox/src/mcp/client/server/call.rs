@@ -12,7 +12,8 @@ use crate::context::ToolContext;
 #[cfg(feature = "mcp-oauth")]
 use crate::context::{Question, QuestionForm};
 use crate::mcp::client::answer::{self, ServerAnswer};
-use crate::mcp::client::connection::{Connection, ConnectionError};
+use crate::mcp::client::connection::Connection;
+use crate::mcp::client::connection_error::ConnectionError;
 use crate::mcp::client::questions::{CallRounds, InputAnswers, InputRequired};
 use crate::mcp::client::server_request::ServerRequest;
 use crate::mcp::client::text;

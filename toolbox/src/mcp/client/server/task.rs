@@ -14,7 +14,7 @@ use super::{CalledTool, Server};
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
 use crate::mcp::client::answer::{self, ServerAnswer};
-use crate::mcp::client::connection::ConnectionError;
+use crate::mcp::client::connection_error::ConnectionError;
 use crate::mcp::client::questions::{CallRounds, InputRequired};
 use crate::mcp::client::server_request::{ServerRequest, TaskRequest};
 use crate::mcp::client::text;

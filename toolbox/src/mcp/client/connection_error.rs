@@ -1,0 +1,34 @@
+//! The failure of a connection or of a request over it.
+
+use serde_json::Value;
+
+/// A failed request or connection; the text fits after the server's name.
+#[derive(Debug)]
+pub(super) enum ConnectionError {
+    /// The server answered with a JSON-RPC error.
+    Refused { code: i32, message: String, data: Option<Box<Value>> },
+    /// The server answered, and the answer cannot be used.
+    Unread(String),
+    /// The server requires authorization and refused the credentials that were sent, if any.
+    Unauthorized {
+        reason: String,
+        /// The scopes that it names.
+        #[cfg_attr(not(feature = "mcp-oauth"), allow(dead_code, reason = "for a sign-in"))]
+        scopes: Option<String>,
+    },
+    /// The connection ended or was never established.
+    Lost(String),
+}
+
+impl std::fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused { code, message, .. } => {
+                write!(f, "answered with error {code}: {message}")
+            }
+            Self::Unread(reason) | Self::Unauthorized { reason, .. } | Self::Lost(reason) => {
+                f.write_str(reason)
+            }
+        }
+    }
+}
