@@ -105,8 +105,8 @@ impl MessageTokens {
 impl ModelRequest {
     /// Returns the estimated length of the request in tokens, part by part.
     ///
-    /// It is an [estimate](EstimatedTokens) of what the service counts, within a tenth for most
-    /// texts.
+    /// It is an [estimate](EstimatedTokens): against a tokenizer, nine of ten requests were within
+    /// 15 % (`docs/results.md`).
     #[must_use]
     pub fn tokens(&self) -> RequestTokens {
         self.tokens_with(&EstimatedTokens)

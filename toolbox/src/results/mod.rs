@@ -49,7 +49,7 @@
 //! | bytes of a result, its images and documents with it, beyond which it is kept | 256 KiB | [`ToolBoxBuilder::max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes) |
 //! | bytes that a [`MemoryResults`] holds, the oldest go first | 64 MiB | [`MemoryResults::max_bytes`] |
 //!
-//! Tokens are estimated, within a tenth for most texts; `docs/results.md` has the errors.
+//! Tokens are estimated, within a sixth for nine texts of ten; `docs/results.md` has the errors.
 
 mod blocking;
 mod builder;
