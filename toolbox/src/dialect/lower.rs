@@ -4,6 +4,7 @@ mod callers;
 mod closed;
 mod custom;
 mod loose;
+mod mcp;
 mod notes;
 mod root;
 mod strict;
@@ -11,6 +12,8 @@ mod strict;
 mod tests;
 
 use serde_json::{Value, json};
+
+pub(crate) use mcp::tool as mcp_tool;
 
 use super::dialect::{Dialect, Loss, Lowered};
 use super::names::outbound_name;
@@ -65,7 +68,7 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
     let name = outbound_name(&definition.name, dialect).into_owned();
     let mut losses = Vec::new();
     let mut description = definition.description.clone();
-    let rooted = root::object(&definition.input_schema.read(), dialect, &mut losses);
+    let rooted = root::single_object(&definition.input_schema.read(), &mut losses);
     if let Some(note) = &rooted.note {
         description = notes::joined(&description, note);
     }
@@ -114,7 +117,7 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
             "parameters",
             schema,
         ),
-        Dialect::Mcp => mcp(definition, &name, &description, schema),
+        Dialect::Mcp => return mcp::lowered(definition),
     };
     if let Some(custom) = custom::custom(definition, dialect, &name, &mut losses) {
         tool = custom;
@@ -157,33 +160,6 @@ fn gemini(mut tool: Value, key: &str, schema: Value) -> Value {
         tool[key] = schema;
     }
     tool
-}
-
-fn mcp(definition: &ToolDefinition, name: &str, description: &str, schema: Value) -> Value {
-    let mut tool = Object::new();
-    tool.insert("name".to_owned(), name.into());
-    if let Some(title) = &definition.title {
-        tool.insert("title".to_owned(), title.as_str().into());
-    }
-    tool.insert("description".to_owned(), description.into());
-    tool.insert("inputSchema".to_owned(), schema);
-    if let Some(output) = &definition.output_schema {
-        tool.insert("outputSchema".to_owned(), output.read().into_owned());
-    }
-    if !definition.annotations.is_empty() {
-        tool.insert("annotations".to_owned(), json!(definition.annotations));
-    }
-    if let Some(title) = &definition.hint_title {
-        let hints = tool.entry("annotations").or_insert_with(|| json!({}));
-        hints["title"] = title.as_str().into();
-    }
-    if !definition.icons.is_empty() {
-        tool.insert("icons".to_owned(), json!(definition.icons));
-    }
-    if !definition.meta.is_empty() {
-        tool.insert("_meta".to_owned(), Value::Object(definition.meta.clone()));
-    }
-    Value::Object(tool)
 }
 
 /// Returns the whole `tools` value of a request.

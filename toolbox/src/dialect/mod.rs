@@ -39,6 +39,7 @@ mod tokens;
 
 pub use dialect::{Dialect, Loss, Lowered};
 pub use list::{DefinitionList, Definitions, DefinitionsIter};
+pub(crate) use lower::mcp_tool;
 pub use lower::{list, lower};
 pub(crate) use names::fits;
 pub use names::outbound_name;

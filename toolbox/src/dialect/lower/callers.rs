@@ -27,7 +27,7 @@ pub(super) fn add(
         _ => ("", false),
     };
     if !is_taken {
-        if definition.callers == Callers::Programs && dialect != Dialect::Mcp {
+        if definition.callers == Callers::Programs {
             let keyword = "allowed_callers".to_owned();
             losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
         }

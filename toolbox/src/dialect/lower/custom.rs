@@ -29,10 +29,8 @@ pub(super) fn custom(
             "format": format,
         }));
     }
-    if dialect != Dialect::Mcp {
-        let keyword = "grammar".to_owned();
-        losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
-    }
+    let keyword = "grammar".to_owned();
+    losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
     None
 }
 

@@ -26,26 +26,13 @@ pub(super) fn loose(schema: Object, dialect: Dialect, losses: &mut Vec<Loss>) ->
         walk::each_mut(&mut schema, &mut describe_ignored);
     }
     walk::each_mut(&mut schema, &mut |map| {
-        if dialect != Dialect::Mcp {
-            for keyword in ["$schema", "$comment"] {
-                map.shift_remove(keyword);
-            }
+        for keyword in ["$schema", "$comment"] {
+            map.shift_remove(keyword);
         }
         walk::children_mut(map, &mut |keyword, child| {
-            if let Value::Bool(takes) = child
-                && matches!(
-                    keyword,
-                    "properties" | "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" | "$defs"
-                )
-            {
-                // Parsers that expect a map for every schema refuse the whole list because of one
-                // `true`.
-                *child = if *takes { json!({}) } else { json!({"not": {}}) };
-            }
-            if matches!(dialect, Dialect::Anthropic | Dialect::Mcp)
-                && matches!(keyword, "properties" | "items" | "additionalProperties")
-            {
-                name_types(child);
+            as_map(keyword, child);
+            if dialect == Dialect::Anthropic {
+                name_types(keyword, child);
             }
         });
         if dialect.is_open_ai() || dialect.is_gemini() {
@@ -60,6 +47,31 @@ pub(super) fn loose(schema: Object, dialect: Dialect, losses: &mut Vec<Loss>) ->
         }
     });
     schema
+}
+
+/// Returns `schema` in the form that hosts read, accepting exactly the same arguments.
+pub(super) fn for_hosts(schema: Object) -> Value {
+    let mut schema = Value::Object(schema);
+    walk::each_mut(&mut schema, &mut |map| {
+        walk::children_mut(map, &mut |keyword, child| {
+            as_map(keyword, child);
+            name_types(keyword, child);
+        });
+    });
+    schema
+}
+
+/// Writes a schema that is `true` or `false` as a map: parsers that expect a map for every schema
+/// refuse the whole list because of one `true`.
+fn as_map(keyword: &str, schema: &mut Value) {
+    if let Value::Bool(takes) = schema
+        && matches!(
+            keyword,
+            "properties" | "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" | "$defs"
+        )
+    {
+        *schema = if *takes { json!({}) } else { json!({"not": {}}) };
+    }
 }
 
 /// Adds the keywords that the provider ignores to the losses.
@@ -91,8 +103,9 @@ fn describe_ignored(map: &mut Object) {
 
 /// Names all types where a schema names none: it accepts any value, but hosts send a string
 /// (claude-code#82652).
-fn name_types(schema: &mut Value) {
-    if let Value::Object(map) = schema
+fn name_types(keyword: &str, schema: &mut Value) {
+    if matches!(keyword, "properties" | "items" | "additionalProperties")
+        && let Value::Object(map) = schema
         && map.keys().all(|keyword| walk::is_annotation(keyword))
     {
         let any = json!(["string", "number", "boolean", "object", "array", "null"]);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::dialect::{Dialect, Loss};
+use crate::dialect::Loss;
 use crate::schema::merged;
 use crate::schema::walk::{self, MAX_HEIGHT, Object};
 
@@ -20,62 +20,31 @@ pub(super) struct Rooted {
 const MAX_VISITS: usize = 2000;
 
 /// Returns the input schema with `type: object` and `properties` at its root.
-pub(super) fn object(schema: &Value, dialect: Dialect, losses: &mut Vec<Loss>) -> Rooted {
-    let mut lose = |keyword: &str, moved: bool| {
-        let keyword = keyword.to_owned();
-        losses.push(Loss { path: String::new(), keyword, moved_to_description: moved });
-    };
-    let nothing = |keyword: &str, lose: &mut dyn FnMut(&str, bool)| {
-        lose(keyword, false);
+///
+/// A reference at the root that cannot be followed stays.
+pub(super) fn object(schema: &Value, losses: &mut Vec<Loss>) -> Rooted {
+    let mut nothing = |keyword: &str| {
+        losses.push(lost(keyword, false));
         Rooted { schema: any_object(), note: None, widened: true }
     };
     if walk::is_deeper(schema, MAX_HEIGHT) {
-        return nothing("nesting", &mut lose);
+        return nothing("nesting");
     }
     let mut map = match schema {
         Value::Bool(true) => return Rooted { schema: any_object(), note: None, widened: false },
         Value::Object(map) => map.clone(),
-        _ => return nothing("type", &mut lose),
+        _ => return nothing("type"),
     };
-    if map.contains_key("$ref") {
-        match resolved(&map, walk::definitions(schema)) {
-            Some(whole) => map = whole,
-            None if dialect == Dialect::Mcp => {}
-            None => {
-                map.shift_remove("$ref");
-                lose("$ref", false);
-            }
-        }
+    if map.contains_key("$ref")
+        && let Some(whole) = resolved(&map, walk::definitions(schema))
+    {
+        map = whole;
     }
     match map.get("type") {
         None => {}
         Some(Value::String(kind)) if kind == "object" => {}
         Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
-        Some(_) => return nothing("type", &mut lose),
-    }
-    let mut note = None;
-    let mut widened = false;
-    if dialect != Dialect::Mcp {
-        for keyword in ["not", "enum", "const"] {
-            if map.shift_remove(keyword).is_some() {
-                widened = true;
-                lose(keyword, false);
-            }
-        }
-        let unions: Vec<&str> = ["allOf", "anyOf", "oneOf"]
-            .into_iter()
-            .filter(|keyword| map.contains_key(*keyword))
-            .collect();
-        if !unions.is_empty() {
-            widened = true;
-            let empty = Object::new();
-            let definitions = walk::definitions(schema).unwrap_or(&empty);
-            note = forms(&map, definitions);
-            for keyword in unions {
-                lose(keyword, note.is_some() && keyword != "allOf");
-            }
-            flatten(&mut map, definitions);
-        }
+        Some(_) => return nothing("type"),
     }
     let mut rooted = Object::new();
     rooted.insert("type".to_owned(), "object".into());
@@ -84,7 +53,42 @@ pub(super) fn object(schema: &Value, dialect: Dialect, losses: &mut Vec<Loss>) -
         map.insert("properties".to_owned(), json!({}));
     }
     rooted.extend(map);
-    Rooted { schema: rooted, note, widened }
+    Rooted { schema: rooted, note: None, widened: false }
+}
+
+/// Returns the input schema as model providers take it: one object, without a union, a reference or
+/// a constant at its root.
+pub(super) fn single_object(schema: &Value, losses: &mut Vec<Loss>) -> Rooted {
+    let mut rooted = object(schema, losses);
+    let map = &mut rooted.schema;
+    if map.shift_remove("$ref").is_some() {
+        losses.push(lost("$ref", false));
+    }
+    for keyword in ["not", "enum", "const"] {
+        if map.shift_remove(keyword).is_some() {
+            rooted.widened = true;
+            losses.push(lost(keyword, false));
+        }
+    }
+    let unions: Vec<&str> = ["allOf", "anyOf", "oneOf"]
+        .into_iter()
+        .filter(|keyword| map.contains_key(*keyword))
+        .collect();
+    if !unions.is_empty() {
+        rooted.widened = true;
+        let empty = Object::new();
+        let definitions = walk::definitions(schema).unwrap_or(&empty);
+        rooted.note = forms(map, definitions);
+        for keyword in unions {
+            losses.push(lost(keyword, rooted.note.is_some() && keyword != "allOf"));
+        }
+        flatten(map, definitions);
+    }
+    rooted
+}
+
+fn lost(keyword: &str, moved_to_description: bool) -> Loss {
+    Loss { path: String::new(), keyword: keyword.to_owned(), moved_to_description }
 }
 
 fn any_object() -> Object {

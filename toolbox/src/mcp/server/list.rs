@@ -13,7 +13,7 @@ use super::protocol::{ProtocolError, ProtocolVersion};
 use crate::collection::{Snapshot, ToolBox};
 use crate::context::keeper::ResultLimits;
 use crate::definition::ToolDefinition;
-use crate::dialect::{Dialect, lower};
+use crate::dialect::mcp_tool;
 use crate::sync::Mutex;
 use crate::tool::Tool;
 
@@ -103,7 +103,7 @@ impl Listing {
     pub(super) fn param_headers(&self, name: &str) -> &[ParamHeader] {
         let Some(at) = self.pages.position(name) else { return &[] };
         self.param_headers[at].get_or_init(|| {
-            let tool = lower(self.tools[at].definition(), Dialect::Mcp).tool;
+            let tool = mcp_tool(self.tools[at].definition());
             ParamHeader::all(&tool["inputSchema"])
         })
     }
@@ -138,7 +138,7 @@ fn described(
     version: ProtocolVersion,
     characters: Option<usize>,
 ) -> String {
-    let mut tool = lower(definition, Dialect::Mcp).tool;
+    let mut tool = mcp_tool(definition);
     if let Some(fields) = tool.as_object_mut() {
         // Before 2026-07-28, structured results are objects only.
         let is_object = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "object");

@@ -1,0 +1,55 @@
+//! The form of hosts, apart from those of model providers: a server that has no models links none of
+//! them.
+
+use serde_json::{Value, json};
+
+use super::{loose, root};
+use crate::definition::ToolDefinition;
+use crate::dialect::{Dialect, Loss, Lowered, outbound_name};
+use crate::schema::walk::Object;
+
+/// Returns the entry of a tool in the list of an MCP server.
+pub(crate) fn tool(definition: &ToolDefinition) -> Value {
+    entry(definition, &mut Vec::new())
+}
+
+pub(super) fn lowered(definition: &ToolDefinition) -> Lowered {
+    let name = outbound_name(&definition.name, Dialect::Mcp).into_owned();
+    let mut losses = Vec::new();
+    let tool = entry(definition, &mut losses);
+    if !definition.examples.is_empty() {
+        let keyword = "examples".to_owned();
+        losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
+    }
+    Lowered { name, tool, strict: false, strict_obstacle: None, losses, dialect: Dialect::Mcp }
+}
+
+fn entry(definition: &ToolDefinition, losses: &mut Vec<Loss>) -> Value {
+    let rooted = root::object(&definition.input_schema.read(), losses);
+    let schema = loose::for_hosts(rooted.schema);
+    let mut tool = Object::new();
+    let name = outbound_name(&definition.name, Dialect::Mcp).into_owned();
+    tool.insert("name".to_owned(), name.into());
+    if let Some(title) = &definition.title {
+        tool.insert("title".to_owned(), title.as_str().into());
+    }
+    tool.insert("description".to_owned(), definition.description.as_str().into());
+    tool.insert("inputSchema".to_owned(), schema);
+    if let Some(output) = &definition.output_schema {
+        tool.insert("outputSchema".to_owned(), output.read().into_owned());
+    }
+    if !definition.annotations.is_empty() {
+        tool.insert("annotations".to_owned(), json!(definition.annotations));
+    }
+    if let Some(title) = &definition.hint_title {
+        let hints = tool.entry("annotations").or_insert_with(|| json!({}));
+        hints["title"] = title.as_str().into();
+    }
+    if !definition.icons.is_empty() {
+        tool.insert("icons".to_owned(), json!(definition.icons));
+    }
+    if !definition.meta.is_empty() {
+        tool.insert("_meta".to_owned(), Value::Object(definition.meta.clone()));
+    }
+    Value::Object(tool)
+}
