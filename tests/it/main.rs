@@ -23,6 +23,7 @@ mod resources;
 mod results;
 mod schema;
 mod search;
+mod set_offers;
 mod skills;
 mod support;
 mod tool;

@@ -53,15 +53,11 @@ fn signature(
     if let Some(receiver) = &function.receiver {
         match (place, &receiver.kind) {
             (FunctionContext::Free, _) => {
-                let error = errors.error(&receiver.tokens, format!("{label} is a method"));
-                if model.kind != Kind::Tool {
-                    error.help(
-                        "take `self` out, and what it holds as an argument: `library: State<Library>`",
-                    );
-                    return;
-                }
-                error
-                    .help("write `#[toolset]` above its `impl` block, and keep `#[tool]` on the method")
+                errors
+                    .error(&receiver.tokens, format!("{label} is a method"))
+                    .help(format!(
+                        "write `#[toolset]` above its `impl` block, and keep `{attribute}` on the method"
+                    ))
                     .note("a method needs a value to be called on; a toolset is that value");
             }
             (FunctionContext::Toolset, ReceiverKind::Mutable) => {
@@ -125,16 +121,14 @@ fn signature(
         && function.receiver.is_none()
         && let Some(this) = function.mention_of_self()
     {
-        let error = errors.error(&this, format!("{label} belongs to a type"));
-        if model.kind != Kind::Tool {
-            error.help(
-                "move the function out of the `impl` block, and name the type instead of `Self`",
-            );
-            return;
-        }
-        error
-            .help("write `#[toolset]` above its `impl` block, and keep `#[tool]` on the function")
-            .note("`#[tool]` alone adds a type beside the function, which an `impl` block cannot hold");
+        errors
+            .error(&this, format!("{label} belongs to a type"))
+            .help(format!(
+                "write `#[toolset]` above its `impl` block, and keep `{attribute}` on the function"
+            ))
+            .note(format!(
+                "`{attribute}` alone adds a type beside the function, which an `impl` block cannot hold"
+            ));
     }
     if model.arguments.len() > MAX_ARGUMENTS {
         errors

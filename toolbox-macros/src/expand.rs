@@ -1,15 +1,16 @@
 //! Expansion of the model to tokens: the only module that quotes code.
 
 mod list;
+mod toolset;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::spanned::Spanned as _;
-use syn::{Attribute, Type};
+use syn::Type;
 
 pub(crate) use list::list;
+pub(crate) use toolset::{toolset, toolset_stand_in};
 
-use crate::item::{Function, Impl, ReceiverKind};
+use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
 use crate::literal::{mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
@@ -28,7 +29,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
         Kind::Tool | Kind::Prompt => quote!(Self::NAME),
     };
     let tool = tool(function, model, &own_name, &quote!(#called));
-    let value = value(model, &tool);
+    let value = value(model, &tool, None);
     let returned = type_of(model.kind, krate);
     let name_doc = match model.kind {
         Kind::Tool => " The name that the model calls the tool by.",
@@ -120,15 +121,25 @@ fn type_of(kind: Kind, krate: &TokenStream) -> TokenStream {
     }
 }
 
-/// Returns the value that a function becomes, made of its tool.
-fn value(model: &ToolModel, tool: &TokenStream) -> TokenStream {
+/// Returns the value that a function becomes, made of its tool. A method has completers of its set.
+fn value(model: &ToolModel, tool: &TokenStream, set: Option<&Ident>) -> TokenStream {
     let krate = &model.krate;
     let completers = model.arguments.iter().filter_map(|argument| {
         let (name, cfgs) = (&argument.name, &argument.cfgs);
         let complete = argument.complete.as_ref()?;
         // The span makes the compiler point at the function that does not fit.
-        let completer = quote_spanned!(ends(complete).0=> #krate::__private::completer);
-        Some(quote!(#(#cfgs)* (#name, #completer(#complete))))
+        let span = ends(complete).0;
+        let completer = match set {
+            Some(set) => {
+                let completer = quote_spanned!(span=> #krate::__private::completer_of);
+                quote!(#completer(&#set, #complete))
+            }
+            None => {
+                let completer = quote_spanned!(span=> #krate::__private::completer);
+                quote!(#completer(#complete))
+            }
+        };
+        Some(quote!(#(#cfgs)* (#name, #completer)))
     });
     let completers = quote!(::std::vec![#(#completers),*]);
     match (model.kind, &model.uri) {
@@ -557,70 +568,4 @@ fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStre
     let close = quote_spanned!(end=> >);
     // The compiler points at the type before `as`; the alias of `_` gives it two ends.
     quote_spanned!(start=> <__It<_ #close as #of>::#name)
-}
-
-/// Returns the implementation of `Toolset` for a type whose methods are tools.
-pub(crate) fn toolset(
-    block: &Impl,
-    krate: &TokenStream,
-    tools: &[(&Function, ToolModel)],
-    with: Option<&syn::Path>,
-) -> TokenStream {
-    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
-    let self_ty = &block.self_ty;
-    let set = local("set");
-    let all = local("tools");
-    let pushes = tools.iter().map(|(function, model)| {
-        let cfgs: Vec<Attribute> = cfgs(&function.attrs);
-        let name = name_literal(model);
-        let ident = &function.ident;
-        let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident));
-        let tool = match with {
-            // The span makes the compiler point at the function that does not fit.
-            Some(with) => quote_spanned!(with.span()=> #with(&#set, { #tool })),
-            None => quote!({ #tool }),
-        };
-        quote!(#(#cfgs)* #all.push(#tool);)
-    });
-    let set = quote! {
-        #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
-            #[allow(deprecated, clippy::vec_init_then_push)]
-            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
-                let #set = self;
-                let mut #all = ::std::vec::Vec::new();
-                #(#pushes)*
-                #all
-            }
-        }
-    };
-    carried(
-        krate,
-        &set,
-        &quote!(
-            const _: () = ();
-        ),
-    )
-}
-
-/// Returns the empty implementation of `Toolset` for a type with errors, so that uses of it cause
-/// no further errors.
-pub(crate) fn toolset_stand_in(block: &Impl, krate: &TokenStream) -> TokenStream {
-    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
-    let self_ty = &block.self_ty;
-    let set = quote! {
-        impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
-            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
-                ::std::vec::Vec::new()
-            }
-        }
-    };
-    carried(
-        krate,
-        &set,
-        &quote!(
-            const _: () = ();
-        ),
-    )
 }

@@ -13,7 +13,7 @@ use crate::kind::Kind;
 pub(crate) struct Function {
     /// All attributes except this crate's.
     pub(crate) attrs: Vec<Attribute>,
-    /// This crate's attributes: `#[tool]` on a method of a `#[toolset]`.
+    /// This crate's attributes: `#[tool]` and the like on a method of a `#[toolset]`.
     pub(crate) ours: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) constness: Option<Token![const]>,
@@ -109,9 +109,13 @@ fn mention(tokens: TokenStream, wanted: &str) -> Option<Ident> {
     })
 }
 
-/// Returns whether an attribute makes a tool, a prompt or a resource of its function.
+/// Returns the kind of value that an attribute makes of its function.
+pub(crate) fn kind_of(attribute: &Attribute) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| is_named(attribute, kind.noun()))
+}
+
 fn is_ours(attribute: &Attribute) -> bool {
-    Kind::ALL.into_iter().any(|kind| is_named(attribute, kind.noun()))
+    kind_of(attribute).is_some()
 }
 
 impl Parse for Function {
@@ -302,7 +306,7 @@ impl ToTokens for Function {
     }
 }
 
-/// An `impl` block whose methods may be tools.
+/// An `impl` block whose methods may be tools, prompts and resources.
 #[allow(clippy::struct_field_names, reason = "`impl` is a keyword")]
 pub(crate) struct Impl {
     attrs: Vec<Attribute>,
@@ -317,11 +321,12 @@ pub(crate) struct Impl {
 
 /// One item of an `impl` block.
 pub(crate) enum ImplItem {
-    Tool(Box<Function>),
-    /// Any other item, and unparsable ones, without this crate's attributes.
+    /// A method with an attribute of this crate, of the kind that the first one makes.
+    Marked(Kind, Box<Function>),
+    /// Any other item, without this crate's attributes.
     Other(TokenStream),
-    /// A method with `#[tool]` that is not a function.
-    Broken(TokenStream, syn::Error),
+    /// An item with an attribute of this crate that is not a function.
+    Broken(Kind, TokenStream, syn::Error),
 }
 
 impl Parse for Impl {
@@ -355,14 +360,11 @@ impl Parse for Impl {
 fn parse_impl_item(input: ParseStream<'_>) -> syn::Result<ImplItem> {
     let ahead = input.fork();
     let attrs = ahead.call(Attribute::parse_outer)?;
-    let marked = attrs.iter().any(|attribute| is_named(attribute, "tool"));
     let item = take_item(input)?;
-    if !marked {
-        return Ok(ImplItem::Other(item));
-    }
+    let Some(kind) = attrs.iter().find_map(kind_of) else { return Ok(ImplItem::Other(item)) };
     match syn::parse2(item.clone()) {
-        Ok(function) => Ok(ImplItem::Tool(Box::new(function))),
-        Err(error) => Ok(ImplItem::Broken(without_tool(item), error)),
+        Ok(function) => Ok(ImplItem::Marked(kind, Box::new(function))),
+        Err(error) => Ok(ImplItem::Broken(kind, unmarked(item), error)),
     }
 }
 
@@ -384,10 +386,11 @@ fn take_item(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     Ok(tokens)
 }
 
-fn without_tool(item: TokenStream) -> TokenStream {
+/// Removes this crate's attributes from an item.
+fn unmarked(item: TokenStream) -> TokenStream {
     let parse = |input: ParseStream<'_>| {
         let attrs = input.call(Attribute::parse_outer)?;
-        let attrs = attrs.into_iter().filter(|attribute| !is_named(attribute, "tool"));
+        let attrs = attrs.into_iter().filter(|attribute| !is_ours(attribute));
         let rest: TokenStream = input.parse()?;
         let mut tokens = TokenStream::new();
         tokens.append_all(attrs);
@@ -413,8 +416,10 @@ impl ToTokens for Impl {
         Brace::default().surround(tokens, |tokens| {
             for item in &self.items {
                 match item {
-                    ImplItem::Tool(function) => function.to_tokens(tokens),
-                    ImplItem::Other(other) | ImplItem::Broken(other, _) => other.to_tokens(tokens),
+                    ImplItem::Marked(_, function) => function.to_tokens(tokens),
+                    ImplItem::Other(other) | ImplItem::Broken(_, other, _) => {
+                        other.to_tokens(tokens);
+                    }
                 }
             }
         });
@@ -472,8 +477,7 @@ pub(crate) fn second_attribute(
             .help("take one out");
         return;
     }
-    let other = Kind::ALL.into_iter().find(|other| is_named(second, other.noun()));
-    let other = other.unwrap_or(kind).attribute();
+    let other = kind_of(second).unwrap_or(kind).attribute();
     errors
         .error(second, format!("this function has `{other}` as well as `{attribute}`"))
         .help("write a function for each, which may call a common one");

@@ -185,6 +185,11 @@ impl ToolModel {
         model
     }
 
+    /// Returns the text that tells one from another in a box: the name, or the URI of a resource.
+    pub(crate) fn key(&self) -> String {
+        self.uri.as_ref().map_or_else(|| self.name.clone(), |uri| uri.text.value())
+    }
+
     /// Returns the name in messages, such as `` tool `search` ``.
     pub(crate) fn label(&self) -> String {
         format!("{} `{}`", self.kind.noun(), self.name)

@@ -1,4 +1,4 @@
-//! `#[toolset] impl`: one value, several tools.
+//! `#[toolset] impl`: one value, several tools, prompts and resources.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
@@ -11,6 +11,7 @@ use crate::expand;
 use crate::item::{self, Function, Impl, ImplItem};
 use crate::kind::Kind;
 use crate::model::{self, ToolModel};
+use crate::uri::ResourceUri;
 
 /// Expands `#[toolset]` on an `impl` block.
 pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
@@ -47,16 +48,17 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
             .help("own what it holds, or share it behind an `Arc`")
             .note("a box keeps its tools for as long as it lives, and calls them from any thread");
     }
-    let tools: Vec<(&Function, ToolModel)> =
+    let methods: Vec<Method<'_>> =
         block.items.iter().filter_map(|item| read(item, &krate, &mut errors)).collect();
-    if tools.is_empty() && errors.is_empty() {
+    if methods.is_empty() && errors.is_empty() {
         errors
             .error_at(block.span(), "this toolset has no tool")
-            .help("write `#[tool]` above each method that the model may call");
+            .help("write `#[tool]` above each method that the model may call")
+            .note("methods may be prompts and resources too, by `#[prompt]` and `#[resource(\"..\")]`");
     }
-    same_names(&tools, &mut errors);
+    same_names(&methods, &mut errors);
     if errors.is_empty() {
-        let set = expand::toolset(&block, &krate, &tools, with.as_ref());
+        let set = expand::toolset(&block, &krate, &methods, with.as_ref());
         [block.into_token_stream(), set].into_iter().collect()
     } else {
         // Without the implementation, every use of the set would be a further error.
@@ -68,38 +70,53 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
     }
 }
 
+/// A method of a toolset, and the model of what it becomes.
+type Method<'a> = (&'a Function, ToolModel);
+
 fn read<'a>(
     item: &'a ImplItem,
     krate: &TokenStream,
     errors: &mut Diagnostics,
-) -> Option<(&'a Function, ToolModel)> {
-    let function = match item {
-        ImplItem::Tool(function) => function,
+) -> Option<Method<'a>> {
+    let (kind, function) = match item {
+        ImplItem::Marked(kind, function) => (*kind, function),
         ImplItem::Other(_) => return None,
-        ImplItem::Broken(_, error) => {
+        ImplItem::Broken(kind, _, error) => {
             if !item::is_reported(error) {
-                errors.error_at(error.span(), error);
+                let text =
+                    error.to_string().replace("`#[tool]`", &format!("`{}`", kind.attribute()));
+                errors.error_at(error.span(), text);
             }
             return None;
         }
     };
-    let mut options = Vec::new();
-    if let Some(attribute) = function.ours.first() {
-        match &attribute.meta {
-            syn::Meta::List(list) => {
-                options = args::parse(list.tokens.clone(), args::TOOL, "#[tool(...)]", errors);
-            }
+    let attribute = kind.attribute();
+    let mut written = TokenStream::new();
+    if let Some(own) = function.ours.first() {
+        match &own.meta {
+            syn::Meta::List(list) => written = list.tokens.clone(),
             syn::Meta::NameValue(_) => {
+                let noun = kind.noun();
+                let options = match kind {
+                    Kind::Resource => "\"notes://{id}\"",
+                    Kind::Tool | Kind::Prompt => "name = \"...\"",
+                };
                 errors
-                    .error(attribute, "`#[tool]` takes its options in parentheses")
-                    .help("write `#[tool(name = \"...\")]`");
+                    .error(own, format!("`{attribute}` takes its options in parentheses"))
+                    .help(format!("write `#[{noun}({options})]`"));
+                return None;
             }
             syn::Meta::Path(_) => {}
         }
     }
     if let Some(second) = function.ours.get(1) {
-        errors.error(second, "`#[tool]` is repeated on this function").help("take one out");
+        item::second_attribute(kind, second, errors);
     }
+    let (uri, written) = match kind {
+        Kind::Resource => ResourceUri::split_off(written, function, errors),
+        Kind::Tool | Kind::Prompt => (None, written),
+    };
+    let options = args::parse(written, kind.options(), kind.attribute_with_options(), errors);
     if let Some(option) = options.iter().find(|option| matches!(option.name, "type" | "crate")) {
         let error = errors.error(
             &option.ident,
@@ -112,31 +129,41 @@ fn read<'a>(
                 .note("it names the type beside a free function; a toolset is a type itself"),
         };
     }
-    let mut model = ToolModel::read(Kind::Tool, function, &options, errors);
+    let mut model = ToolModel::read(kind, function, &options, errors);
     model.krate.clone_from(krate);
     check::check(function, &model, FunctionContext::Toolset, errors);
+    if let Some(uri) = &uri {
+        uri.check(&model, errors);
+    }
+    model.uri = uri;
     Some((function, model))
 }
 
-fn same_names(tools: &[(&Function, ToolModel)], errors: &mut Diagnostics) {
-    for (at, (function, model)) in tools.iter().enumerate() {
-        let twin = tools[..at].iter().find(|(other, twin)| {
+fn same_names(methods: &[Method<'_>], errors: &mut Diagnostics) {
+    for (at, (function, model)) in methods.iter().enumerate() {
+        let twin = methods[..at].iter().find(|(other, twin)| {
             // Methods under `#[cfg]` may be alternatives.
-            twin.name == model.name
+            twin.kind == model.kind
+                && twin.key() == model.key()
                 && model::cfgs(&other.attrs).is_empty()
                 && model::cfgs(&function.attrs).is_empty()
         });
-        if let Some((other, _)) = twin {
-            let (first, second) = (other.ident.unraw(), function.ident.unraw());
-            errors
+        let Some((other, _)) = twin else { continue };
+        let (first, second) = (other.ident.unraw(), function.ident.unraw());
+        let (noun, key) = (model.kind.noun(), model.key());
+        match &model.uri {
+            Some(uri) => errors
+                .error(
+                    &uri.text,
+                    format!("two resources of this toolset have the URI `{key}`: `{first}` and `{second}`"),
+                )
+                .help("give one of them another URI"),
+            None => errors
                 .error_at(
                     model.name_span,
-                    format!(
-                        "two tools of this toolset are named `{}`: `{first}` and `{second}`",
-                        model.name
-                    ),
+                    format!("two {noun}s of this toolset are named `{key}`: `{first}` and `{second}`"),
                 )
-                .help("give one of them another name: `#[tool(name = \"...\")]`");
-        }
+                .help(format!("give one of them another name: `#[{noun}(name = \"...\")]`")),
+        };
     }
 }

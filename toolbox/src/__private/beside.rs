@@ -1,9 +1,12 @@
 //! Construction of prompts and resources from expansions.
 
+use std::marker::PhantomData;
+use std::sync::Arc;
+
 use crate::call::ToolResult;
 use crate::prompt::{IntoPromptMessages, Prompt};
 use crate::resource::{IntoResourceContents, Resource};
-use crate::tool::{Completer, Tool, completing};
+use crate::tool::{Completer, CompletionRequest, IntoSuggestions, SetOffers, Tool, completing};
 
 use super::kind::Never;
 
@@ -11,6 +14,77 @@ use super::kind::Never;
 #[must_use]
 pub fn completer<M>(completer: impl Completer<M>) -> Tool {
     completing(completer)
+}
+
+/// A completer of an argument of a method: a method of the same set, or any [`Completer`].
+///
+/// `M` tells the forms apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not complete an argument",
+    label = "neither a completer nor a method of the toolset that is one",
+    note = "write `fn(&self, &CompletionRequest) -> Vec<String>`, or `async fn(self: Arc<Self>, CompletionRequest) -> Vec<String>`; both may return a `Result` with a `ToolError`",
+    note = "a function of the request alone is one too: `fn(&CompletionRequest) -> Vec<String>`"
+)]
+pub trait MethodCompleter<S, M> {
+    #[doc(hidden)]
+    fn tool_of(self, set: &Arc<S>) -> Tool;
+}
+
+/// The form of a completer without a set.
+#[derive(Debug)]
+pub struct WithoutSet<M>(PhantomData<M>);
+
+#[diagnostic::do_not_recommend]
+impl<S, M, C: Completer<M>> MethodCompleter<S, WithoutSet<M>> for C {
+    fn tool_of(self, _: &Arc<S>) -> Tool {
+        completing(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, F, T> MethodCompleter<S, fn(&S, &CompletionRequest) -> T> for F
+where
+    S: Send + Sync + 'static,
+    F: Fn(&S, &CompletionRequest) -> T + Send + Sync + 'static,
+    T: IntoSuggestions,
+{
+    fn tool_of(self, set: &Arc<S>) -> Tool {
+        let set = Arc::clone(set);
+        completing(move |request: &CompletionRequest| self(&set, request).into_suggestions())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, F, Fut, T> MethodCompleter<S, fn(Arc<S>, CompletionRequest) -> (Fut, T)> for F
+where
+    S: Send + Sync + 'static,
+    F: Fn(Arc<S>, CompletionRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = T> + Send + 'static,
+    T: IntoSuggestions,
+{
+    fn tool_of(self, set: &Arc<S>) -> Tool {
+        let set = Arc::clone(set);
+        completing(move |request: CompletionRequest| {
+            let suggestions = self(Arc::clone(&set), request);
+            async move { suggestions.await.into_suggestions() }
+        })
+    }
+}
+
+/// Returns the tool that runs a completer of a method's argument.
+#[must_use]
+pub fn completer_of<S, M>(set: &Arc<S>, completer: impl MethodCompleter<S, M>) -> Tool {
+    completer.tool_of(set)
+}
+
+/// Adds a prompt to those of a toolset.
+pub fn add_prompt(offers: &mut SetOffers, prompt: Prompt) {
+    offers.prompts.push(prompt.tool);
+}
+
+/// Adds a resource to those of a toolset.
+pub fn add_resource(offers: &mut SetOffers, resource: Resource) {
+    offers.resources.push(resource.tool);
 }
 
 /// Makes a prompt of its tool and the completers of its arguments.

@@ -6,7 +6,10 @@ mod kind;
 mod made;
 mod receiver;
 
-pub use beside::{PromptOutput, ResourceOutput, completer, make_prompt, make_resource};
+pub use beside::{
+    MethodCompleter, PromptOutput, ResourceOutput, add_prompt, add_resource, completer,
+    completer_of, make_prompt, make_resource,
+};
 // Some of them for a short path in compiler messages.
 pub use kind::{
     AwaitedOutput, ExampleValue, FutureKind, KindOf, Returned, Side, ToolFailure, ToolOutput,
@@ -25,6 +28,7 @@ pub use crate::arguments::signature::SignatureBuilder;
 // Re-exported only for a short path in compiler messages.
 pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
+pub use crate::tool::SetOffers;
 pub use receiver::ToolReceiver;
 
 /// Items that expansions bring into scope: traits for their methods, and names that compiler

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-/// A type that a tool may take `self` as.
+/// A type that a method of a toolset may take `self` as.
 #[diagnostic::on_unimplemented(
-    message = "a tool cannot take `self` as `{Self}`",
-    label = "the tools of a set share one value, in an `Arc`",
+    message = "a method of a toolset cannot take `self` as `{Self}`",
+    label = "the methods of a toolset share one value, in an `Arc`",
     note = "take `&self`, or `self: Arc<Self>`"
 )]
 pub trait ToolReceiver<'set, S>: Sized {

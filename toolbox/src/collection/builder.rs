@@ -61,9 +61,12 @@ pub struct ToolBoxBuilder {
 }
 
 impl ToolBoxBuilder {
-    /// Adds tools.
+    /// Adds tools; of a [`Toolset`](crate::tool::Toolset), its prompts and resources as well.
     pub fn tools(mut self, tools: impl IntoTools) -> Self {
-        self.tools.extend(tools.into_tools());
+        let (tools, offers) = tools.into_tools_and_offers();
+        self.tools.extend(tools);
+        self.prompts.extend(offers.prompts);
+        self.resources.extend(offers.resources);
         self
     }
 

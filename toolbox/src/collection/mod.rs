@@ -28,6 +28,7 @@ mod builder;
 mod definitions;
 mod error;
 mod notices;
+mod offers;
 mod prompts;
 mod resources;
 mod rules;

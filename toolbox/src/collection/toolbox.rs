@@ -189,9 +189,11 @@ impl ToolBox {
     ///
     /// Each call makes one new snapshot, so register many tools in one call. A replacement and a
     /// missing state are logged as warnings; [`ToolBox::try_register`] refuses them, and a name
-    /// that differs from another only by case.
+    /// that differs from another only by case. The prompts and resources of a
+    /// [`Toolset`](crate::tool::Toolset) are added to those of the box.
     pub fn register(&self, tools: impl IntoTools) {
-        let tools = tools.into_tools();
+        let (tools, offers) = tools.into_tools_and_offers();
+        self.add_offers(offers);
         for tool in &tools {
             self.warn_of_missing_state(tool);
         }
@@ -277,7 +279,7 @@ impl ToolBox {
     /// [`RegisterError`] names every tool whose name is taken, also in another case, with the
     /// locations of both, and every state that the box lacks.
     pub fn try_register(&self, tools: impl IntoTools) -> Result<(), RegisterError> {
-        let tools = tools.into_tools();
+        let (tools, offers) = tools.into_tools_and_offers();
         if self.shared.settings.journal.is_none() {
             let durable = tools.iter().filter(|tool| tool.inner().running.durable);
             let fault =
@@ -287,7 +289,8 @@ impl ToolBox {
                 return Err(RegisterError { faults });
             }
         }
-        self.register_given(tools, |_| false)
+        let added = self.try_add_offers(offers)?;
+        self.register_given(tools, |_| false).inspect_err(|_| added.take_back(self))
     }
 
     /// Adds tools, or none of them; states for which `is_given` returns `true` need not be in the
@@ -544,8 +547,9 @@ impl Default for ToolBox {
 impl<T: IntoTools> From<T> for ToolBox {
     #[track_caller]
     fn from(tools: T) -> Self {
-        let tools = tools.into_tools();
+        let (tools, offers) = tools.into_tools_and_offers();
         let toolbox = Self::new();
+        toolbox.add_offers(offers);
         for tool in &tools {
             toolbox.warn_of_missing_state(tool);
         }

@@ -46,6 +46,8 @@ pub use handler::ToolHandler;
 pub use layer::Next;
 pub use tool::{BoxedHandler, Origin, Tool};
 pub(crate) use tool::{HandsOver, RepeatedTools, SyncHandler, ToolInner, made};
+#[doc(hidden)]
+pub use toolset::SetOffers;
 pub use toolset::{IntoTools, Toolset};
 
 pub use crate::__private::{ToolFailure, ToolOutput};

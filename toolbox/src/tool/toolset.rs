@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::tool::Tool;
 
-/// A value that yields several tools, which share it.
+/// A value that yields several tools, prompts and resources, which share it.
 ///
-/// `#[toolset] impl` writes the implementation; see [`toolset`](macro@crate::toolset).
+/// `#[toolset] impl` writes the implementation; see [`toolset`](macro@crate::toolset). A box takes
+/// the prompts and resources of a set along with its tools.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,6 +36,20 @@ use super::tool::Tool;
 pub trait Toolset: Send + Sync + 'static {
     /// Returns the tools, each of which keeps the value alive.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
+
+    /// Returns the prompts and resources; a box takes them along with the tools.
+    #[doc(hidden)]
+    fn offers(self: Arc<Self>) -> SetOffers {
+        SetOffers::default()
+    }
+}
+
+/// The prompts and resources of a toolset, as the tools that they are.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct SetOffers {
+    pub(crate) prompts: Vec<Tool>,
+    pub(crate) resources: Vec<Tool>,
 }
 
 /// Types that can be registered in a box: a tool, several, a [`Toolset`], another box.
@@ -64,6 +79,15 @@ pub trait Toolset: Send + Sync + 'static {
 pub trait IntoTools {
     /// Returns the tools, in order.
     fn into_tools(self) -> Vec<Tool>;
+
+    /// Returns the tools, and what a toolset has beside them.
+    #[doc(hidden)]
+    fn into_tools_and_offers(self) -> (Vec<Tool>, SetOffers)
+    where
+        Self: Sized,
+    {
+        (self.into_tools(), SetOffers::default())
+    }
 }
 
 impl IntoTools for Tool {
@@ -88,11 +112,19 @@ impl<T: Toolset> IntoTools for Arc<T> {
     fn into_tools(self) -> Vec<Tool> {
         self.tools()
     }
+
+    fn into_tools_and_offers(self) -> (Vec<Tool>, SetOffers) {
+        (Self::clone(&self).tools(), self.offers())
+    }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Toolset> IntoTools for T {
     fn into_tools(self) -> Vec<Tool> {
         Arc::new(self).tools()
+    }
+
+    fn into_tools_and_offers(self) -> (Vec<Tool>, SetOffers) {
+        Arc::new(self).into_tools_and_offers()
     }
 }
