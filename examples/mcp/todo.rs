@@ -1,5 +1,5 @@
-//! How do I serve a list of my own over MCP, with dates and ids of other crates, filters, and
-//! errors of my own?
+//! How do I serve a list of my own over MCP, with dates and ids of other crates, filters, errors of
+//! my own, and a prompt and a resource beside the tools?
 //!
 //! Put the program into the host's configuration: `{"mcpServers": {"todo": {"command":
 //! "/path/to/todo"}}}`.
@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toolbox::tool::CompletionRequest;
 use toolbox::{ToolBox, mcp, toolset};
 use uuid::Uuid;
 
@@ -144,6 +145,31 @@ impl Todos {
     fn delete_todo(&self, id: Uuid) -> Result<String, TodoError> {
         let removed = self.0.lock().unwrap().remove(&id).ok_or(TodoError::NotFound(id))?;
         Ok(format!("deleted {:?}", removed.title))
+    }
+
+    /// An entry, for hosts that attach resources to a conversation.
+    #[resource("todo://{id}", mime_type = "application/json")]
+    fn todo(&self, #[arg(complete = Self::ids)] id: Uuid) -> Option<serde_json::Value> {
+        self.0.lock().unwrap().get(&id).map(|todo| serde_json::json!(todo))
+    }
+
+    /// Asks for a plan of the day.
+    #[prompt(title = "Plan my day")]
+    fn plan(
+        &self,
+        /// The number of hours there are
+        #[arg(default = 8, range = 1..=16)]
+        hours: u32,
+    ) -> String {
+        let todos = self.0.lock().unwrap();
+        let open: Vec<_> =
+            todos.values().filter(|todo| !todo.done).map(|todo| todo.title.as_str()).collect();
+        format!("I have {hours} hours. Plan my day; this is to be done:\n- {}", open.join("\n- "))
+    }
+
+    fn ids(&self, request: &CompletionRequest) -> Vec<String> {
+        let ids: Vec<String> = self.0.lock().unwrap().keys().map(Uuid::to_string).collect();
+        request.matching(&ids[..])
     }
 }
 

@@ -1,0 +1,15 @@
+use toolbox::toolset;
+
+struct Library(&'static str);
+
+#[toolset]
+impl Library {
+    #[prompt]
+    fn review(&self, code: &str) -> String {
+        code.to_owned()
+    }
+}
+
+fn main() {
+    toolbox::ToolBox::from(Library(""));
+}

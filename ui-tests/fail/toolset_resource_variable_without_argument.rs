@@ -1,0 +1,16 @@
+use toolbox::toolset;
+
+struct Library(&'static str);
+
+#[toolset]
+impl Library {
+    /// A book.
+    #[resource("books://{isbn}")]
+    fn book(&self) -> String {
+        self.0.to_owned()
+    }
+}
+
+fn main() {
+    toolbox::ToolBox::from(Library(""));
+}
