@@ -81,13 +81,13 @@ async fn requests_are_spans_and_metrics_at_both_sides() {
     assert_eq!(value(call, "server.address").as_deref(), Some("127.0.0.1"));
     assert_eq!(value(call, "server.port"), Some(address.port().to_string()));
     assert_eq!(call.span_context.trace_id().to_string(), TRACE);
-    let served = only(&spans, "Server", "tools/call ping");
-    assert_eq!(served.parent_span_id, call.span_context.span_id());
-    assert_eq!(value(served, "jsonrpc.request.id"), value(call, "jsonrpc.request.id"));
-    assert_eq!(value(served, "mcp.protocol.version").as_deref(), Some("2026-07-28"));
-    assert_eq!(value(served, "mcp.session.id"), None);
+    let answered = only(&spans, "Server", "tools/call ping");
+    assert_eq!(answered.parent_span_id, call.span_context.span_id());
+    assert_eq!(value(answered, "jsonrpc.request.id"), value(call, "jsonrpc.request.id"));
+    assert_eq!(value(answered, "mcp.protocol.version").as_deref(), Some("2026-07-28"));
+    assert_eq!(value(answered, "mcp.session.id"), None);
     let ran = only(&spans, "Internal", "execute_tool ping");
-    assert_eq!(ran.parent_span_id, served.span_context.span_id());
+    assert_eq!(ran.parent_span_id, answered.span_context.span_id());
     assert!(!spans.iter().any(|span| {
         span.name.starts_with("tools/call") && format!("{:?}", span.span_kind) == "Client"
     }));

@@ -374,6 +374,13 @@ impl Server {
                 json!({"uri": "file:///etc/passwd", "name": "passwd"}),
             ]);
         }
+        match &*self.fault {
+            "posing" => {
+                resources.push(json!({"uri": "mcp://t/test://text", "name": "a text of another"}));
+            }
+            "within" => resources.push(json!({"uri": "test://notes/9", "name": "a note"})),
+            _ => {}
+        }
         if self.fault == "reports" || self.fault == "later" && self.changed {
             resources.extend([
                 json!({"uri": "hidden://report/7", "name": "report"}),

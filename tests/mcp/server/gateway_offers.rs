@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
+use toolbox::call::FailureKind;
 use toolbox::mcp::{Connect, ServerConfig, ServerStatus, Servers, Service, WithheldReason};
 use toolbox::resource::Resource;
 use toolbox::search::Gateway;
@@ -476,7 +477,7 @@ async fn a_lock_file_admits_prompts_and_resources_as_it_does_tools() {
 }
 
 #[tokio::test]
-async fn two_servers_may_have_prompts_of_one_name() {
+async fn two_servers_may_have_prompts_and_resources_of_one_name() {
     let toolbox = ToolBox::new();
     let config = || ServerConfig::command(env!("CARGO_BIN_EXE_offering"));
     let servers = Servers::builder().server("a", config()).server("b", config());
@@ -486,12 +487,124 @@ async fn two_servers_may_have_prompts_of_one_name() {
         names.contains(&"a_review".to_owned()) && names.contains(&"b_review".to_owned()),
         "{names:?}"
     );
-    // A URI is one resource: the first server has it, and the other is told.
     let status = servers.status();
-    let taken = status.iter().flat_map(|own| &own.withheld);
-    let taken = taken.filter(|own| own.reason == WithheldReason::NameTaken).count();
-    assert_eq!(taken, 4);
+    assert_eq!(status.iter().flat_map(|own| &own.withheld).count(), 0, "{status:?}");
+    let uris = |at: usize| status[at].resources.clone();
+    let (first, second) = if uris(0)[0].starts_with("mcp://") { (1, 0) } else { (0, 1) };
+    let other = &status[second].name;
+    let renamed: Vec<String> =
+        uris(first).iter().map(|uri| format!("mcp://{other}/{uri}")).collect();
+    assert_eq!(uris(second), renamed);
     servers.close().await;
+}
+
+/// A second server with the resources of the first, under its own URIs.
+#[tokio::test]
+async fn a_uri_of_two_servers_is_read_at_each() {
+    for behind in ["old", "modern"] {
+        let mounted = Mounted::new(&[behind]).await;
+        let other = mounted_too(&mounted.toolbox, "t", &[behind]).await;
+        assert_eq!(withheld(&other), [""; 0]);
+        let prefix = "mcp://t/";
+        for era in ERAS {
+            let mut peer = mounted.peer(era).await;
+            let mut read = async |uri: &str| {
+                let answer = peer.request("resources/read", json!({"uri": uri})).await;
+                let contents = answer["result"]["contents"].as_array().cloned();
+                let contents = contents.unwrap_or_else(|| panic!("{uri}: {answer}"));
+                let texts = contents.into_iter().map(|own| {
+                    let text = |key: &str| own[key].as_str().unwrap_or_default().to_owned();
+                    (text("uri"), text("text"))
+                });
+                texts.collect::<Vec<_>>()
+            };
+            // Contents have the URI that was asked for; what else they name is of their server.
+            let cases: [(&str, &str); 3] = [
+                ("test://text", "hello"),
+                ("test://notes/7", "read test://notes/7"),
+                ("test://notes/a%20b", "read test://notes/a%20b"),
+            ];
+            for (uri, text) in cases {
+                for uri in [uri.to_owned(), format!("{prefix}{uri}")] {
+                    assert_eq!(read(&uri).await, [(uri.clone(), text.to_owned())], "{era:?}");
+                }
+            }
+            let bytes = read(&format!("{prefix}test://bytes")).await;
+            let uris: Vec<&str> = bytes.iter().map(|(uri, _)| uri.as_str()).collect();
+            assert_eq!(uris, [&*format!("{prefix}test://bytes"), "test://other"]);
+
+            // A link leads to the server that wrote it, also where another has the URI.
+            let linked = |answer: &Value| answer["result"]["content"][0]["uri"].clone();
+            let of = json!({"uri": "test://text"});
+            assert_eq!(linked(&peer.call("s_link", of.clone()).await), "test://text");
+            let outward = linked(&peer.call("t_link", of).await);
+            assert_eq!(outward, json!(format!("{prefix}test://text")));
+            // Completion is asked for by the server's own template.
+            let template = format!("{prefix}test://notes/{{id}}");
+            let request = json!({"ref": {"type": "ref/resource", "uri": template},
+                "argument": {"name": "id", "value": "x"}});
+            let answer = peer.request("completion/complete", request).await;
+            let values = &answer["result"]["completion"]["values"];
+            assert!(
+                values[1].as_str().is_some_and(|own| own.contains("\"test://notes/{id}\"")),
+                "{answer}"
+            );
+        }
+        // The page of a tool is that of its server.
+        let page = |tool: &str| {
+            let tool = mounted.toolbox.get(tool).expect("a tool");
+            tool.definition().meta["ui"]["resourceUri"].clone()
+        };
+        assert_eq!(page("s_link"), "ui://panel");
+        assert_eq!(page("t_link"), json!(format!("{prefix}ui://panel")));
+        // A rule for a URI holds for that of each server.
+        mounted.toolbox.resources().blacklist("test://text");
+        let secret = mounted.toolbox.resources().read(&format!("{prefix}test://text")).await;
+        assert_eq!(secret.expect_err("forbidden").kind(), FailureKind::NotFound);
+        other.close().await;
+        mounted.servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn each_server_announces_changes_of_its_own() {
+    let updated = "notifications/resources/updated";
+    for behind in ["old", "modern"] {
+        let mounted = Mounted::new(&[behind]).await;
+        let other = mounted_too(&mounted.toolbox, "t", &[behind]).await;
+        let mut peer = mounted.peer(Era::Old).await;
+        for uri in ["test://text", "mcp://t/test://text"] {
+            peer.request("resources/subscribe", json!({"uri": uri})).await;
+        }
+        for (tool, uri) in [("s_touch", "test://text"), ("t_touch", "mcp://t/test://text")] {
+            let note = provoked(&mut peer, tool, updated).await;
+            assert_eq!(note["params"]["uri"], uri, "{behind}");
+            peer.notes.clear();
+        }
+        other.close().await;
+        mounted.servers.close().await;
+    }
+}
+
+/// No server can stand where a resource of another would be.
+#[tokio::test]
+async fn a_server_cannot_offer_what_looks_like_a_resource_of_another() {
+    let mounted = Mounted::new(&["posing"]).await;
+    let posed = "mcp://t/test://text";
+    assert_eq!(source(&mounted.toolbox, posed), None);
+    assert_eq!(source(&mounted.toolbox, &format!("mcp://s/{posed}")).as_deref(), Some("s"));
+    let mut peer = mounted.peer(Era::Old).await;
+    let answer = peer.call("s_link", json!({"uri": posed})).await;
+    assert_eq!(answer["result"]["content"][0]["uri"], json!(format!("mcp://s/{posed}")));
+    let other = mounted_too(&mounted.toolbox, "t", &[]).await;
+    assert_eq!(source(&mounted.toolbox, posed).as_deref(), Some("t"));
+    // A template of one does not take in what another lists, nor the other way round.
+    let lists = mounted_too(&mounted.toolbox, "u", &["within"]).await;
+    assert_eq!(source(&mounted.toolbox, "test://notes/9").as_deref(), Some("s"));
+    assert_eq!(source(&mounted.toolbox, "mcp://u/test://notes/9").as_deref(), Some("u"));
+    lists.close().await;
+    other.close().await;
+    mounted.servers.close().await;
 }
 
 #[tokio::test]

@@ -17,6 +17,15 @@ impl ToolResult {
         self.extra().handle = Some(handle);
     }
 
+    /// Changes each part in place.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn map_content(mut self, change: impl FnMut(&mut Content)) -> Self {
+        let mut parts = self.content.take();
+        parts.iter_mut().for_each(change);
+        self.content = ResultParts::from(parts);
+        self
+    }
+
     /// Takes out all parts and the structured result.
     pub(crate) fn take_content(&mut self) -> (Vec<Content>, Option<Value>) {
         let structured = self.extra.as_mut().and_then(|extra| extra.structured.take());

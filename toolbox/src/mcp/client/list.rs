@@ -86,7 +86,7 @@ struct RawAnnotations {
 
 impl ServerTool {
     /// Returns the URI of the page that belongs to the tool.
-    fn linked_resource(&self) -> Option<&str> {
+    pub(super) fn linked_resource(&self) -> Option<&str> {
         let nested = self.meta.get("ui").and_then(|ui| ui.get("resourceUri"));
         let uri = nested.or_else(|| self.meta.get("ui/resourceUri"))?;
         uri.as_str().filter(|uri| uri.starts_with("ui://") && uri.len() < 8192)

@@ -17,6 +17,7 @@ mod notifications;
 mod oauth;
 mod offers;
 mod operation;
+mod outward;
 mod questions;
 mod reason;
 mod request_meta;

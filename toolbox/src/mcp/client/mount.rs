@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::flags;
 use super::list::{ServerTool, ToolList};
 use super::mounted::MountedOffers;
+use super::outward::Outward;
 use super::server::{CalledTool, Server};
 use super::status::WithheldReason;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
@@ -172,9 +173,25 @@ fn make_tool(
     let tool = tool.with_presentation(
         listed.hint_title.clone(),
         listed.icons.clone(),
-        listed.meta.clone(),
+        meta_in_the_box(server, listed),
     );
     Ok(if server.deferred { tool.deferred() } else { tool })
+}
+
+/// Returns the `_meta` of a tool, with the URI in the box of the page that it refers to.
+fn meta_in_the_box(server: &Server, listed: &ServerTool) -> Map<String, Value> {
+    let mut meta = listed.meta.clone();
+    let Some(page) = listed.linked_resource() else { return meta };
+    let resources = server.shared.toolbox.resources();
+    let outward = Outward { resources: &resources, server: &server.name };
+    let Some(uri) = outward.of_listed(page).filter(|uri| uri != page) else { return meta };
+    if let Some(nested) = meta.get_mut("ui").and_then(|ui| ui.get_mut("resourceUri")) {
+        *nested = uri.as_str().into();
+    }
+    if let Some(flat) = meta.get_mut("ui/resourceUri") {
+        *flat = uri.into();
+    }
+    meta
 }
 
 /// Returns a notice for each tool whose description names a tool of another server.

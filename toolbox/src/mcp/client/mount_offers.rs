@@ -11,6 +11,7 @@ use super::mount;
 use super::mount_skills::mount_skills;
 use super::mounted::MountedOffers;
 use super::offers::{ServerPrompt, ServerResource};
+use super::outward::{self, Outward};
 use super::server::Server;
 use super::server_request::ServerRequest;
 use super::status::WithheldReason;
@@ -73,31 +74,25 @@ fn mount_resources(
     approved: &HashSet<String>,
     mounted: &mut MountedOffers,
 ) {
+    let resources = server.shared.toolbox.resources();
+    let outward = Outward { resources: &resources, server: &server.name };
     for own in &listed.offers.resources {
         if !approved.contains(&own.key()) {
             continue;
         }
-        if !is_free(server, &own.uri) {
+        let Some(uri) = outward.of_listed(&own.uri) else {
             let detail = "its URI is that of another resource of the box".to_owned();
             mounted.withhold(&own.key(), WithheldReason::NameTaken, detail);
             continue;
-        }
-        mounted.resources.push(make_resource(server, own, listed.completes));
+        };
+        mounted.resources.push(make_resource(server, own, &uri, listed.completes));
     }
     // What its tools refer to can be read, though it is not listed.
-    let known: HashSet<String> =
-        listed.offers.resources.iter().map(|own| own.uri.clone()).collect();
-    for uri in listed.linked_resources().filter(|uri| !known.contains(*uri) && is_free(server, uri))
-    {
-        mounted.resources.push(unlisted(server, uri));
+    let known: HashSet<&str> = listed.offers.resources.iter().map(|own| own.uri.as_str()).collect();
+    let linked = listed.linked_resources().filter(|uri| !known.contains(*uri));
+    for uri in linked.filter_map(|uri| outward.of_listed(uri)) {
+        mounted.resources.push(unlisted(server, &uri));
     }
-}
-
-/// Returns `true` if a server may offer a resource of this URI. What is offered already keeps its
-/// URI, but for what a result of another server merely linked to.
-pub(super) fn is_free(server: &Server, uri: &str) -> bool {
-    let there = server.shared.toolbox.resources().get(uri);
-    there.is_none_or(|there| there.source() == Some(&*server.name) || there.is_provisional())
 }
 
 /// Returns a resource that is in no list, and can be read.
@@ -141,11 +136,17 @@ fn make_prompt(
     }))
 }
 
-fn make_resource(server: &Arc<Server>, own: &ServerResource, completes: bool) -> Resource {
-    let tool = reading_tool(server, &own.uri, "resource", &own.texts.description);
+/// Returns a resource that is listed, under its URI in the box.
+fn make_resource(
+    server: &Arc<Server>,
+    own: &ServerResource,
+    uri: &str,
+    completes: bool,
+) -> Resource {
+    let tool = reading_tool(server, uri, "resource", &own.texts.description);
     let tool = presented(server, tool, &own.texts);
     let mut resource =
-        Resource::foreign(&own.uri, own.is_template, tool).with_name(own.texts.name.as_str());
+        Resource::foreign(uri, own.is_template, tool).with_name(own.texts.name.as_str());
     if let Some(mime_type) = &own.mime_type {
         resource = resource.with_mime_type(mime_type.as_str());
     }
@@ -162,16 +163,21 @@ fn make_resource(server: &Arc<Server>, own: &ServerResource, completes: bool) ->
     })
 }
 
-/// Returns the tool that reads a URI at its server: the one that was asked for.
+/// Returns the tool that reads a URI of the box at its server: the one that was asked for.
 fn reading_tool(server: &Arc<Server>, uri: &str, name: &str, description: &str) -> Tool {
     let owner = Arc::downgrade(server);
-    let own_uri: Arc<str> = Arc::from(uri);
+    let registered: Arc<str> = Arc::from(uri);
     let call = move |context: ToolContext, _: Arguments| {
-        let (owner, own_uri) = (owner.clone(), Arc::clone(&own_uri));
+        let (owner, registered) = (owner.clone(), Arc::clone(&registered));
         async move {
             let Some(server) = owner.upgrade() else { return gone() };
-            let uri = context.resource_uri().unwrap_or(&own_uri).to_owned();
-            server.offer(ServerRequest::Resource { uri: &uri }, &context).await
+            let wanted = context.resource_uri().unwrap_or(&registered).to_owned();
+            let uri = outward::at_server(&server.name, &wanted);
+            // A rule for the URI at the server holds under its URI in the box as well.
+            if server.shared.toolbox.resources().forbids(uri) {
+                return ToolResult::failure(FailureKind::NotFound, "there is no such resource");
+            }
+            server.offer(ServerRequest::Resource { uri }, &context).await
         }
     };
     let tool = Tool::raw(name, described(server, description), json!({"type": "object"}), call);

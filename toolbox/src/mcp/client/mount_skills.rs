@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::flags;
 use super::list::ToolList;
-use super::mount_offers::is_free;
 use super::mounted::MountedOffers;
+use super::outward::Outward;
 use super::server::Server;
 use super::server_request::ServerRequest;
 use super::skills::{PassedFile, ServerSkill, passed_uri};
@@ -26,10 +26,12 @@ pub(super) fn mount_skills(
     mounted: &mut MountedOffers,
 ) {
     let (mut files, mut manifests) = (BTreeMap::new(), BTreeMap::new());
+    let resources = server.shared.toolbox.resources();
+    let outward = Outward { resources: &resources, server: &server.name };
     for skill in listed.offers.skills.skills.iter().filter(|own| approved.contains(&own.key())) {
         let passed: Vec<PassedFile> =
             skill.files.iter().map(|file| PassedFile::new(&server.name, file)).collect();
-        if !passed.iter().all(|passed| is_free(server, &passed.file.uri)) {
+        if !passed.iter().all(|passed| outward.is_free(&passed.file.uri, true)) {
             let detail = "the URI of a file of it is that of another resource of the box";
             mounted.withhold(&skill.key(), WithheldReason::NameTaken, detail.to_owned());
             continue;

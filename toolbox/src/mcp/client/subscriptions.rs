@@ -16,6 +16,7 @@ use rmcp::service::Peer;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::connection::Connection;
+use super::outward::{self, Outward};
 use crate::collection::{Resources, WantedUris};
 
 /// The time after which a subscription that ended is opened again.
@@ -49,13 +50,15 @@ impl Connection {
         let mut wanted = OwnUris { wanted: resources.wanted(), resources, server };
         loop {
             match updates.recv().await {
-                Ok(uri) if wanted.may_announce(&uri) => resources.changed(uri),
-                Ok(_) => {
-                    tracing::warn!(server, "a server announced a change of what is not its own");
-                }
+                Ok(uri) => match wanted.announced(&uri) {
+                    Some(uri) => resources.changed(uri),
+                    None => {
+                        tracing::warn!(server, "a server announced a change of what is not its own")
+                    }
+                },
                 // Which ones is unknown.
                 Err(RecvError::Lagged(_)) => {
-                    for uri in wanted.current() {
+                    for uri in wanted.in_the_box() {
                         resources.changed(uri);
                     }
                 }
@@ -162,7 +165,19 @@ impl OwnUris<'_> {
         })
     }
 
+    /// Returns the URI in the box of one that the server may announce.
+    fn announced(&self, own: &str) -> Option<String> {
+        let outward = Outward { resources: self.resources, server: self.server };
+        [own.to_owned(), outward.prefixed(own)].into_iter().find(|uri| self.may_announce(uri))
+    }
+
+    /// Returns the URIs at the server.
     fn current(&mut self) -> BTreeSet<String> {
+        let in_the_box = self.in_the_box();
+        in_the_box.iter().map(|uri| outward::at_server(self.server, uri).to_owned()).collect()
+    }
+
+    fn in_the_box(&mut self) -> BTreeSet<String> {
         let wanted = self.wanted.borrow_and_update().clone();
         wanted
             .keys()

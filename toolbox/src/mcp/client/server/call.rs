@@ -75,6 +75,7 @@ impl Server {
                     // A user has signed in meanwhile.
                     self.change(|now| now.wants_sign_in = false);
                 }
+                let result = self.with_uris_of_the_box(result);
                 self.remember_links(&result);
                 if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
                     if let Some(connection) = self.connection() {
@@ -114,7 +115,7 @@ impl Server {
         };
         let answer = self.converse(&connection, request, context).await;
         match answer.map_err(|error| self.explained(error)) {
-            Ok(Conversed::Result(result)) => result,
+            Ok(Conversed::Result(result)) => self.with_uris_of_the_box(result),
             // Of calls alone.
             Ok(Conversed::Task(_)) => infrastructure("it answered with a task".to_owned()),
             Err(ConnectionError::Unread(reason)) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Server;
 use crate::call::{Content, ToolResult};
 use crate::mcp::client::mount_offers;
+use crate::mcp::client::outward::Outward;
 use crate::resource::Resource;
 
 /// The maximum number of such resources of one server; the oldest are forgotten.
@@ -14,6 +15,17 @@ const MAX_LINKS: usize = 256;
 const MAX_URI: usize = 8 * 1024;
 
 impl Server {
+    /// Returns a result with the URIs under which the box has what it refers to.
+    pub(super) fn with_uris_of_the_box(&self, result: ToolResult) -> ToolResult {
+        let names_uris =
+            |part: &Content| matches!(part, Content::ResourceLink(_) | Content::Resource(_));
+        if !result.content().iter().any(names_uris) {
+            return result;
+        }
+        let resources = self.shared.toolbox.resources();
+        Outward { resources: &resources, server: &self.name }.rename(result)
+    }
+
     /// Makes the resources that a result refers to readable, without listing them.
     pub(super) fn remember_links(self: &Arc<Self>, result: &ToolResult) {
         let resources = self.shared.toolbox.resources();
