@@ -351,11 +351,8 @@ async fn the_page_of_a_tool_is_not_taken_by_a_listing() {
     let mounted = Mounted::new(&["old"]).await;
     let taking = mounted_too(&mounted.toolbox, "t", &["reports"]).await;
     assert_eq!(source(&mounted.toolbox, "ui://panel").as_deref(), Some("s"));
-    assert!(
-        withheld(&taking).contains(&"resource ui://panel".to_owned()),
-        "{:?}",
-        withheld(&taking)
-    );
+    assert_eq!(source(&mounted.toolbox, "mcp://t/ui://panel").as_deref(), Some("t"));
+    assert_eq!(withheld(&taking), [""; 0]);
     taking.close().await;
     mounted.servers.close().await;
 }
@@ -577,9 +574,12 @@ async fn each_server_announces_changes_of_its_own() {
             peer.request("resources/subscribe", json!({"uri": uri})).await;
         }
         for (tool, uri) in [("s_touch", "test://text"), ("t_touch", "mcp://t/test://text")] {
-            let note = provoked(&mut peer, tool, updated).await;
-            assert_eq!(note["params"]["uri"], uri, "{behind}");
-            peer.notes.clear();
+            let mut told = Vec::new();
+            // What the other announced before may still be on its way.
+            while told.last() != Some(&json!(uri)) {
+                assert!(told.len() < 20, "{behind}: {told:?}");
+                told.push(provoked(&mut peer, tool, updated).await["params"]["uri"].clone());
+            }
         }
         other.close().await;
         mounted.servers.close().await;
