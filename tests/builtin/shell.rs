@@ -300,7 +300,10 @@ async fn what_forks_faster_than_it_can_be_counted_is_ended() {
     );
     let command = format!("echo begun; setsid sh -c '{chains}' & sleep {mark}");
     let result = call(&toolbox, "shell_exec", json!({"command": command})).await;
-    assert!(result.text().ends_with("[stopped after 1.5s]"), "{}", result.text());
+    // On a slow machine the ends are not reaped as fast as they come, and the limit is reached first.
+    let is_ended = result.text().ends_with("[stopped after 1.5s]")
+        || result.text().contains("[killed: more than 1024 processes and threads at once");
+    assert!(is_ended, "{}", result.text());
     gone(&mark);
 }
 

@@ -171,6 +171,30 @@ fn a_toolset() {
 }
 
 #[test]
+fn prompts_and_resources_of_a_toolset() {
+    let expansion = crate::toolset::expand(
+        quote!(with = Self::limited),
+        &quote! {
+            impl Library {
+                /// Asks for a review.
+                #[prompt]
+                fn review(&self, #[arg(complete = Self::titles)] title: &str) -> String {
+                    title.to_owned()
+                }
+
+                /// The catalog.
+                #[cfg(catalog)]
+                #[resource("books://all", mime_type = "text/plain")]
+                async fn catalog(self: Arc<Self>) -> String {
+                    String::new()
+                }
+            }
+        },
+    );
+    check("toolset_offers", &expansion);
+}
+
+#[test]
 fn a_function_with_a_mistake() {
     let expansion = crate::function_tokens(
         crate::kind::Kind::Tool,

@@ -17,8 +17,8 @@ impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
     #[allow(deprecated, clippy::vec_init_then_push)]
     fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<::toolbox::Tool> {
         let __set = self;
-        let mut __tools = ::std::vec::Vec::new();
-        __tools
+        let mut __all = ::std::vec::Vec::new();
+        __all
             .push({
                 #[allow(unused_imports)]
                 use ::toolbox::__private::{self, names::*};
@@ -62,7 +62,7 @@ impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
                 )
             });
         #[cfg(version)]
-        __tools
+        __all
             .push({
                 #[allow(unused_imports)]
                 use ::toolbox::__private::{self, names::*};
@@ -100,6 +100,6 @@ impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
                     },
                 )
             });
-        __tools
+        __all
     }
 }
