@@ -53,7 +53,7 @@ impl Connection {
                 Ok(uri) => match wanted.announced(&uri) {
                     Some(uri) => resources.changed(uri),
                     None => {
-                        tracing::warn!(server, "a server announced a change of what is not its own")
+                        tracing::warn!(server, "a change was announced of what is another's");
                     }
                 },
                 // Which ones is unknown.
