@@ -140,6 +140,10 @@ async fn sessions_and_errors_of_older_clients_are_those_of_the_conventions() {
         ("3", r#""made/up""#),
         ("4", r#""resources/read","params":{"uri":"db://user:hunter2@host/table?key=hunter2"}"#),
         ("5", r#""ping""#),
+        (
+            "6",
+            r#""resources/subscribe","params":{"uri":"mcp://gateway/https://user:hunter2@host/a@b"}"#,
+        ),
     ] {
         let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{request}}}\n");
         requests.write_all(line.as_bytes()).await.unwrap();
@@ -166,6 +170,9 @@ async fn sessions_and_errors_of_older_clients_are_those_of_the_conventions() {
     assert!(status("resources/read").is_some());
     let read = only(&spans, "Server", "resources/read");
     assert_eq!(value(read, "mcp.resource.uri").as_deref(), Some("db://host/table"));
+    let subscribed = only(&spans, "Server", "resources/subscribe");
+    let uri = value(subscribed, "mcp.resource.uri");
+    assert_eq!(uri.as_deref(), Some("mcp://gateway/https://host/a@b"));
     let called = only(&spans, "Server", "tools/call");
     assert_eq!(value(called, "jsonrpc.request.id").as_deref(), Some("two"));
 

@@ -404,15 +404,19 @@ fn opened(method: &'static str, request: &Request<'_>) -> Span {
     span
 }
 
-/// Returns a URI without the user and the password that it may name, and without its query, both of
-/// which may be secret.
+/// Returns a URI without the users and passwords that it may name, and without its query, all of
+/// which may be secret. A gateway's URI has another one within it.
 fn public_uri(uri: &str) -> String {
     let uri = cut(uri, 4 * MAX_TEXT);
     let uri = uri.find(['?', '#']).map_or(uri, |end| &uri[..end]);
-    let Some((scheme, rest)) = uri.split_once("://") else { return clean(uri).into_owned() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    clean(&format!("{scheme}://{host}{path}")).into_owned()
+    let mut parts = uri.split("://");
+    let mut public = parts.next().unwrap_or_default().to_owned();
+    for rest in parts {
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        public.extend(["://", host, path]);
+    }
+    clean(&public).into_owned()
 }
 
 /// A session at work; it is reported once, when it ends.
