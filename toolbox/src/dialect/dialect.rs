@@ -102,6 +102,13 @@ pub struct Loss {
     pub moved_to_description: bool,
 }
 
+impl Loss {
+    /// Returns the loss of a keyword at the root of the input schema, or of a part of the definition.
+    pub(super) fn at_root(keyword: &str, moved_to_description: bool) -> Self {
+        Self { path: String::new(), keyword: keyword.to_owned(), moved_to_description }
+    }
+}
+
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.path.is_empty() { "the root" } else { &self.path };

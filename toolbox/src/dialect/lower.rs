@@ -73,8 +73,7 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
         description = notes::joined(&description, note);
     }
     if !definition.examples.is_empty() && dialect != Dialect::Anthropic {
-        let keyword = "examples".to_owned();
-        losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
+        losses.push(Loss::at_root("examples", false));
     }
 
     let mut strict = false;

@@ -28,8 +28,7 @@ pub(super) fn add(
     };
     if !is_taken {
         if definition.callers == Callers::Programs {
-            let keyword = "allowed_callers".to_owned();
-            losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
+            losses.push(Loss::at_root("allowed_callers", false));
         }
         return;
     }

@@ -29,8 +29,7 @@ pub(super) fn custom(
             "format": format,
         }));
     }
-    let keyword = "grammar".to_owned();
-    losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
+    losses.push(Loss::at_root("grammar", false));
     None
 }
 

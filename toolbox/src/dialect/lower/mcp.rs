@@ -1,5 +1,5 @@
-//! The form of hosts, apart from those of model providers: a server that has no models links none of
-//! them.
+//! The form of hosts, apart from those of model providers, so that a server without models links none
+//! of them.
 
 use serde_json::{Value, json};
 
@@ -10,25 +10,23 @@ use crate::schema::walk::Object;
 
 /// Returns the entry of a tool in the list of an MCP server.
 pub(crate) fn tool(definition: &ToolDefinition) -> Value {
-    entry(definition, &mut Vec::new())
+    entry(definition, &outbound_name(&definition.name, Dialect::Mcp), &mut Vec::new())
 }
 
 pub(super) fn lowered(definition: &ToolDefinition) -> Lowered {
     let name = outbound_name(&definition.name, Dialect::Mcp).into_owned();
     let mut losses = Vec::new();
-    let tool = entry(definition, &mut losses);
+    let tool = entry(definition, &name, &mut losses);
     if !definition.examples.is_empty() {
-        let keyword = "examples".to_owned();
-        losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
+        losses.push(Loss::at_root("examples", false));
     }
     Lowered { name, tool, strict: false, strict_obstacle: None, losses, dialect: Dialect::Mcp }
 }
 
-fn entry(definition: &ToolDefinition, losses: &mut Vec<Loss>) -> Value {
+fn entry(definition: &ToolDefinition, name: &str, losses: &mut Vec<Loss>) -> Value {
     let rooted = root::object(&definition.input_schema.read(), losses);
     let schema = loose::for_hosts(rooted.schema);
     let mut tool = Object::new();
-    let name = outbound_name(&definition.name, Dialect::Mcp).into_owned();
     tool.insert("name".to_owned(), name.into());
     if let Some(title) = &definition.title {
         tool.insert("title".to_owned(), title.as_str().into());

@@ -24,7 +24,7 @@ const MAX_VISITS: usize = 2000;
 /// A reference at the root that cannot be followed stays.
 pub(super) fn object(schema: &Value, losses: &mut Vec<Loss>) -> Rooted {
     let mut nothing = |keyword: &str| {
-        losses.push(lost(keyword, false));
+        losses.push(Loss::at_root(keyword, false));
         Rooted { schema: any_object(), note: None, widened: true }
     };
     if walk::is_deeper(schema, MAX_HEIGHT) {
@@ -62,12 +62,12 @@ pub(super) fn single_object(schema: &Value, losses: &mut Vec<Loss>) -> Rooted {
     let mut rooted = object(schema, losses);
     let map = &mut rooted.schema;
     if map.shift_remove("$ref").is_some() {
-        losses.push(lost("$ref", false));
+        losses.push(Loss::at_root("$ref", false));
     }
     for keyword in ["not", "enum", "const"] {
         if map.shift_remove(keyword).is_some() {
             rooted.widened = true;
-            losses.push(lost(keyword, false));
+            losses.push(Loss::at_root(keyword, false));
         }
     }
     let unions: Vec<&str> = ["allOf", "anyOf", "oneOf"]
@@ -80,15 +80,11 @@ pub(super) fn single_object(schema: &Value, losses: &mut Vec<Loss>) -> Rooted {
         let definitions = walk::definitions(schema).unwrap_or(&empty);
         rooted.note = forms(map, definitions);
         for keyword in unions {
-            losses.push(lost(keyword, rooted.note.is_some() && keyword != "allOf"));
+            losses.push(Loss::at_root(keyword, rooted.note.is_some() && keyword != "allOf"));
         }
         flatten(map, definitions);
     }
     rooted
-}
-
-fn lost(keyword: &str, moved_to_description: bool) -> Loss {
-    Loss { path: String::new(), keyword: keyword.to_owned(), moved_to_description }
 }
 
 fn any_object() -> Object {
