@@ -94,8 +94,8 @@ impl EventSink {
         self
     }
 
-    /// Asks for the requests and sessions of the Model Context Protocol as well: of servers that are
-    /// mounted into the box, and of services of the box. Default: calls and runs alone.
+    /// Asks for the requests and sessions of the Model Context Protocol as well: of servers that
+    /// are mounted into the box, and of services of the box. Default: calls and runs alone.
     #[must_use]
     pub fn with_requests(mut self) -> Self {
         self.wants_requests = true;

@@ -289,7 +289,8 @@ impl LineOutput {
         Self { outlet, written, writer, network: Network::default() }
     }
 
-    /// Returns standard output, or what is in its place. It is written by a thread, which does not delay the end of the program.
+    /// Returns standard output, or a writer in its place. A thread writes it, which does not delay
+    /// the end of the program.
     pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Self {
         let (outlet, mut waiting) = mpsc::channel(WAITING_LINES);
         let (ending, written) = oneshot::channel();
