@@ -230,6 +230,12 @@ impl Server {
             "prompts/list" => self.prompts(id, params),
             "prompts/get" => self.prompt(id, params),
             "resources/list" => self.resources(id),
+            "resources/templates/list" if self.fault == "greedy" => {
+                self.list(
+                    id,
+                    json!({"resourceTemplates": [{"uriTemplate": "{+any}", "name": "any"}]}),
+                );
+            }
             "resources/templates/list" => self.list(
                 id,
                 json!({"resourceTemplates": [

@@ -607,6 +607,67 @@ async fn a_server_cannot_offer_what_looks_like_a_resource_of_another() {
     mounted.servers.close().await;
 }
 
+/// A template that begins with a variable takes nothing from other servers.
+#[tokio::test]
+async fn a_template_of_any_uri_takes_no_resource_of_another() {
+    for arguments in [&["greedy"][..], &["modern", "greedy"]] {
+        let mounted = Mounted::new(arguments).await;
+        let skills = mounted_too(&mounted.toolbox, "k", &["modern", "skills"]).await;
+        let other = mounted_too(&mounted.toolbox, "t", &["reports"]).await;
+        assert_eq!(withheld(&other), [""; 0]);
+        let cases = [
+            ("mcp://s/{+any}", "s"),
+            ("mcp://s/elsewhere://7", "s"),
+            ("skill://k/team/good/SKILL.md", "k"),
+            ("hidden://report/7", "t"),
+            // Those of the first are its own all the same.
+            ("test://text", "s"),
+            ("mcp://t/test://text", "t"),
+            ("mcp://t/test://notes/7", "t"),
+        ];
+        for (uri, owner) in cases {
+            assert_eq!(source(&mounted.toolbox, uri).as_deref(), Some(owner), "{uri}");
+        }
+        for servers in [&other, &skills, &mounted.servers] {
+            servers.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn links_to_the_web_stay_and_three_servers_have_one_uri() {
+    let mounted = Mounted::new(&["old"]).await;
+    let second = mounted_too(&mounted.toolbox, "t", &[]).await;
+    let third = mounted_too(&mounted.toolbox, "u", &[]).await;
+    for server in ["s", "t", "u"] {
+        let prefix = if server == "s" { String::new() } else { format!("mcp://{server}/") };
+        let uri = format!("{prefix}test://text");
+        assert_eq!(source(&mounted.toolbox, &uri).as_deref(), Some(server), "{uri}");
+    }
+    let mut peer = mounted.peer(Era::Modern).await;
+    let cases = [
+        ("https://example.com/a?b=c", "", ""),
+        ("other://7", "", "mcp://t/"),
+        ("mcp://u/test://text", "mcp://s/", "mcp://t/"),
+    ];
+    for (uri, first, second) in cases {
+        for (tool, prefix) in [("s_link", first), ("t_link", second), ("s_link", first)] {
+            let answer = peer.call(tool, json!({"uri": uri})).await;
+            let linked = &answer["result"]["content"][0]["uri"];
+            assert_eq!(*linked, json!(format!("{prefix}{uri}")), "{tool}");
+        }
+    }
+    // The end of the first leaves the others where they are.
+    mounted.servers.close().await;
+    for server in ["t", "u"] {
+        let uri = format!("mcp://{server}/test://text");
+        let contents = mounted.toolbox.resources().read(&uri).await.expect("contents");
+        assert_eq!((contents[0].uri.as_str(), contents[0].text.as_deref()), (&*uri, Some("hello")));
+    }
+    second.close().await;
+    third.close().await;
+}
+
 #[tokio::test]
 async fn a_gateway_hides_tools_and_no_prompts() {
     let toolbox = ToolBox::new();

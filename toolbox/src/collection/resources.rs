@@ -127,6 +127,13 @@ impl Resources {
         templates.find_map(|template| template.matches(uri).map(|values| (template, values)))
     }
 
+    /// Returns all templates, in the order in which they are tried.
+    #[allow(dead_code, reason = "for mounted servers")]
+    pub(crate) fn templates(&self) -> Vec<Resource> {
+        let snapshot = self.calls.snapshot();
+        snapshot.tools().map(Resource::of).filter(Resource::is_template).collect()
+    }
+
     /// Returns the resource that was registered under a URI, or under the text of a template.
     #[must_use]
     pub fn get(&self, uri: &str) -> Option<Resource> {

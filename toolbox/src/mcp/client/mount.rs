@@ -182,9 +182,8 @@ fn make_tool(
 fn meta_in_the_box(server: &Server, listed: &ServerTool) -> Map<String, Value> {
     let mut meta = listed.meta.clone();
     let Some(page) = listed.linked_resource() else { return meta };
-    let resources = server.shared.toolbox.resources();
-    let outward = Outward { resources: &resources, server: &server.name };
-    let Some(uri) = outward.of_listed(page).filter(|uri| uri != page) else { return meta };
+    let uri = Outward::of(server).of_listed(page);
+    let Some(uri) = uri.filter(|uri| uri != page) else { return meta };
     if let Some(nested) = meta.get_mut("ui").and_then(|ui| ui.get_mut("resourceUri")) {
         *nested = uri.as_str().into();
     }

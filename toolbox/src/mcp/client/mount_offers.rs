@@ -74,8 +74,7 @@ fn mount_resources(
     approved: &HashSet<String>,
     mounted: &mut MountedOffers,
 ) {
-    let resources = server.shared.toolbox.resources();
-    let outward = Outward { resources: &resources, server: &server.name };
+    let outward = Outward::of(server);
     for own in &listed.offers.resources {
         if !approved.contains(&own.key()) {
             continue;

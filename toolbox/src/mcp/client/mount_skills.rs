@@ -26,12 +26,11 @@ pub(super) fn mount_skills(
     mounted: &mut MountedOffers,
 ) {
     let (mut files, mut manifests) = (BTreeMap::new(), BTreeMap::new());
-    let resources = server.shared.toolbox.resources();
-    let outward = Outward { resources: &resources, server: &server.name };
+    let outward = Outward::of(server);
     for skill in listed.offers.skills.skills.iter().filter(|own| approved.contains(&own.key())) {
         let passed: Vec<PassedFile> =
             skill.files.iter().map(|file| PassedFile::new(&server.name, file)).collect();
-        if !passed.iter().all(|passed| outward.is_free(&passed.file.uri, true)) {
+        if !passed.iter().all(|passed| outward.is_free(&passed.file.uri)) {
             let detail = "the URI of a file of it is that of another resource of the box";
             mounted.withhold(&skill.key(), WithheldReason::NameTaken, detail.to_owned());
             continue;

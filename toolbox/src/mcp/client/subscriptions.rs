@@ -16,7 +16,7 @@ use rmcp::service::Peer;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::connection::Connection;
-use super::outward::{self, Outward};
+use super::outward;
 use crate::collection::{Resources, WantedUris};
 
 /// The time after which a subscription that ended is opened again.
@@ -167,8 +167,8 @@ impl OwnUris<'_> {
 
     /// Returns the URI in the box of one that the server may announce.
     fn announced(&self, own: &str) -> Option<String> {
-        let outward = Outward { resources: self.resources, server: self.server };
-        [own.to_owned(), outward.prefixed(own)].into_iter().find(|uri| self.may_announce(uri))
+        let prefixed = outward::prefixed(self.server, own);
+        [own.to_owned(), prefixed].into_iter().find(|uri| self.may_announce(uri))
     }
 
     /// Returns the URIs at the server.

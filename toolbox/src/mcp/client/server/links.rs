@@ -22,8 +22,7 @@ impl Server {
         if !result.content().iter().any(names_uris) {
             return result;
         }
-        let resources = self.shared.toolbox.resources();
-        Outward { resources: &resources, server: &self.name }.rename(result)
+        Outward::of(self).rename(result)
     }
 
     /// Makes the resources that a result refers to readable, without listing them.
