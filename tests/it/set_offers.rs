@@ -100,6 +100,47 @@ impl Greetings {
     }
 }
 
+/// A set of any writer, with each other form of method and of completer.
+struct Desk<W>(W);
+
+async fn later_tones(request: CompletionRequest) -> Vec<String> {
+    tones(&request)
+}
+
+#[toolset(crate = toolbox)]
+impl<W: std::fmt::Display + Send + Sync + 'static> Desk<W> {
+    /// Asks for a letter.
+    #[prompt(name = "letter")]
+    fn write_letter(
+        self: &Arc<Self>,
+        #[arg(complete = |request: &CompletionRequest| request.matching(["Ada", "Bob"]))] to: &str,
+        #[arg(complete = later_tones)] tone: &str,
+    ) -> String {
+        format!("{} writes to {to}, {tone}.", self.0)
+    }
+
+    /// The house rules, which need no desk.
+    #[resource("desk://rules")]
+    fn rules() -> &'static str {
+        "Be kind."
+    }
+}
+
+#[tokio::test]
+async fn other_forms_of_methods_and_completers_work_as_well() {
+    let toolbox = ToolBox::from(Desk("Eve"));
+    let (context, prompts) = (ToolContext::new(), toolbox.prompts());
+    let rendered = prompts.get("letter", json!({"to": "Ada", "tone": "blunt"})).await;
+    assert_eq!(rendered.expect("a prompt").text(), "Eve writes to Ada, blunt.");
+    for (argument, value, expected) in [("to", "b", "Bob"), ("tone", "p", "polite")] {
+        let given = BTreeMap::new();
+        let suggestions = prompts.complete(&context, "letter", argument, value, given).await;
+        assert_eq!(suggestions.expect("suggestions").values, [expected]);
+    }
+    let rules = toolbox.resources().read("desk://rules").await.expect("the rules");
+    assert_eq!(rules[0].text.as_deref(), Some("Be kind."));
+}
+
 fn shape(toolbox: &ToolBox) -> (Vec<String>, Vec<String>, Vec<String>) {
     let resources = toolbox.resources().list().iter().map(|own| own.uri().to_owned()).collect();
     (toolbox.names(), toolbox.prompts().names(), resources)
