@@ -295,6 +295,37 @@ async fn both_eras_are_spoken_over_http() {
     }
 }
 
+/// A server whose stream opens when it is told to, and which asks on it.
+#[tokio::test]
+async fn a_call_waits_for_the_stream_on_which_the_server_may_ask() {
+    for is_answered in [true, false] {
+        let open = Arc::new(Notify::new());
+        let opens = Arc::clone(&open);
+        let (url, seen) = serve(move |request| match &*request.method {
+            "GET" => Reply::Later(Arc::clone(&opens), Box::new(Reply::Events(vec![], true))),
+            _ => legacy(request),
+        })
+        .await;
+        let mounted = Mounted::of(ServerConfig::url(url)).await;
+        let requested = |method: &str| {
+            let seen = seen.lock().expect("no panic");
+            seen.iter().any(|request| request.body["method"] == method || request.method == method)
+        };
+        let order = async {
+            eventually(async || requested("GET")).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(!requested("tools/call"), "before the stream");
+            if is_answered {
+                open.notify_one();
+            }
+        };
+        let (text, ()) = tokio::join!(mounted.text("json"), order);
+        assert_eq!(text, "by json", "a server that is called although its stream never opens");
+        assert_eq!(mounted.text("json").await, "by json");
+        mounted.close().await;
+    }
+}
+
 #[tokio::test]
 async fn events_arguments_in_headers_and_refusals_are_understood() {
     let (url, seen) = serve(modern).await;

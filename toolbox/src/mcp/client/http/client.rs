@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::{BoxStream, unfold};
 use reqwest::header::{
@@ -18,6 +19,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde::Deserialize;
 use sse_stream::Sse;
+use tokio::sync::watch;
 
 use super::events::{SseEvent, SseParser};
 use super::parameters::in_envelope_with_headers;
@@ -40,6 +42,45 @@ const MAX_PARKED: usize = 64;
 /// The minimum delay before a stream is resumed, in milliseconds, whatever the server asks for.
 const SOONEST: u64 = 100;
 
+/// The maximum time that a request waits for the stream of its session.
+const STREAM_WAIT: Duration = Duration::from_secs(1);
+
+/// The stream of a session, on which a server sends requests of its own.
+///
+/// A server that runs a tool before the stream is open loses its question, and waits for an answer.
+#[derive(Default)]
+struct SessionStream {
+    is_answered: watch::Sender<bool>,
+}
+
+impl SessionStream {
+    /// Says that the request for the stream was answered, be it by a refusal.
+    fn answered(&self) {
+        self.is_answered.send_replace(true);
+    }
+
+    /// Waits until the stream is answered, if the request can make the server ask something.
+    async fn until_ready(&self, request: &ClientRequest, in_session: bool) {
+        match request {
+            ClientRequest::InitializeRequest(_) => drop(self.is_answered.send_replace(false)),
+            ClientRequest::CallToolRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+                if in_session =>
+            {
+                let mut answered = self.is_answered.subscribe();
+                let ready = answered.wait_for(|is_answered| *is_answered);
+                if tokio::time::timeout(STREAM_WAIT, ready).await.is_err() {
+                    // Some servers answer with their first event only. The next requests need not
+                    // wait again.
+                    self.answered();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The HTTP transport to one server.
 #[derive(Clone)]
 pub(in crate::mcp::client) struct HttpTransport {
@@ -47,6 +88,7 @@ pub(in crate::mcp::client) struct HttpTransport {
     max_message: usize,
     notifications: Arc<Notifications>,
     parked: Arc<Mutex<VecDeque<(String, MessageReader)>>>,
+    stream: Arc<SessionStream>,
     /// The tokens granted by the server.
     #[cfg(feature = "mcp-oauth")]
     tokens: Option<Tokens>,
@@ -63,6 +105,7 @@ impl HttpTransport {
             max_message,
             notifications,
             parked: Arc::default(),
+            stream: Arc::default(),
             #[cfg(feature = "mcp-oauth")]
             tokens: None,
         }
@@ -310,6 +353,9 @@ impl StreamableHttpClient for HttpTransport {
         let mut headers = headers(custom, session.as_deref())?;
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let ClientJsonRpcMessage::Request(request) = &message {
+            self.stream.until_ready(&request.request, in_session).await;
+        }
         let response = self.send(self.client.post(&*uri).body(body), headers, token).await?;
         if response.status() == StatusCode::NOT_FOUND && in_session {
             return Err(StreamableHttpError::SessionExpired);
@@ -397,7 +443,9 @@ impl StreamableHttpClient for HttpTransport {
             let last = HeaderValue::from_bytes(last.as_bytes());
             headers.insert("last-event-id", last.map_err(|_| unexpected("an event's id is none"))?);
         }
-        let response = self.send(self.client.get(&*uri), headers, token).await?;
+        let response = self.send(self.client.get(&*uri), headers, token).await;
+        self.stream.answered();
+        let response = response?;
         match (response.status(), kind(&response)) {
             (StatusCode::METHOD_NOT_ALLOWED, _) => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
