@@ -554,10 +554,27 @@ async fn a_uri_of_two_servers_is_read_at_each() {
         };
         assert_eq!(page("s_link"), "ui://panel");
         assert_eq!(page("t_link"), json!(format!("{prefix}ui://panel")));
-        // A rule for a URI holds for that of each server.
-        mounted.toolbox.resources().blacklist("test://text");
-        let secret = mounted.toolbox.resources().read(&format!("{prefix}test://text")).await;
-        assert_eq!(secret.expect_err("forbidden").kind(), FailureKind::NotFound);
+        // A rule for a URI holds for that of each server: for reading, and in lists.
+        let resources = mounted.toolbox.resources();
+        for (rule, uri) in [
+            ("test://text", "test://text"),
+            ("test://notes/{id}", "test://notes/1"),
+            ("test://byte*", "test://bytes"),
+        ] {
+            let offers = |resource: &Resource| {
+                let rule = rule.trim_end_matches('*');
+                [rule, &format!("{prefix}{rule}")].iter().any(|at| resource.uri().starts_with(at))
+            };
+            let listed = || resources.list().into_iter().filter(offers).count();
+            assert!(listed() >= 2, "{rule}");
+            resources.blacklist(rule);
+            assert_eq!(listed(), 0, "{rule}");
+            for uri in [uri.to_owned(), format!("{prefix}{uri}")] {
+                let refused = resources.read(&uri).await.expect_err(&uri).kind();
+                let forbidden = [FailureKind::Blacklisted, FailureKind::NotFound];
+                assert!(forbidden.contains(&refused), "{uri}: {refused:?}");
+            }
+        }
         other.close().await;
         mounted.servers.close().await;
     }

@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use super::notices::{ResourceNotices, WantedUri, WantedUris};
 use super::toolbox::ToolBox;
 use crate::context::InvalidRuleError;
-use crate::resource::{self, IntoResources, Resource};
+use crate::resource::{self, IntoResources, Resource, at_server};
 
 /// The resources of a [`ToolBox`], by their URIs; a cheap handle.
 ///
@@ -143,7 +143,9 @@ impl Resources {
     /// Returns all resources and templates that are not forbidden, in order.
     #[must_use]
     pub fn list(&self) -> Vec<Resource> {
-        self.calls.snapshot().listed().map(Resource::of).collect()
+        let listed = self.calls.snapshot().listed().map(Resource::of).collect::<Vec<_>>();
+        let is_permitted = |resource: &Resource| !self.forbids_at_server(resource, resource.uri());
+        listed.into_iter().filter(is_permitted).collect()
     }
 
     /// Returns the URIs of all resources and the texts of all templates, in order.
@@ -189,12 +191,25 @@ impl Resources {
         Ok(())
     }
 
-    /// Returns `true` if the rules of the box forbid a URI, in this spelling or in another, or what
-    /// it is found as.
+    /// Returns `true` if the rules of the box forbid a URI, in this spelling or in another, what it
+    /// is found as, or the URI that this has at its server.
     pub(crate) fn forbids(&self, uri: &str) -> bool {
-        let is_found_forbidden =
-            || self.find(uri).is_some_and(|(found, _)| !self.calls.permits(found.uri()));
-        !permitted_spellings(uri, |uri| self.calls.permits(uri)) || is_found_forbidden()
+        let is_found_forbidden = |(found, _): (Resource, _)| {
+            !self.calls.permits(found.uri()) || self.forbids_at_server(&found, uri)
+        };
+        !self.permits_spellings(uri) || self.find(uri).is_some_and(is_found_forbidden)
+    }
+
+    /// Returns `true` if the rules forbid the URI, or the template, of a resource at its server.
+    fn forbids_at_server(&self, resource: &Resource, uri: &str) -> bool {
+        let Some(server) = resource.source() else { return false };
+        let template = resource.uri();
+        !self.permits_spellings(at_server(server, uri))
+            || !self.calls.permits(at_server(server, template))
+    }
+
+    fn permits_spellings(&self, uri: &str) -> bool {
+        permitted_spellings(uri, |uri| self.calls.permits(uri))
     }
 
     /// Notifies clients that subscribed to a URI, or to one above it, that its contents changed.

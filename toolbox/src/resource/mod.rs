@@ -37,6 +37,8 @@
 //! | say that one has changed | [`Resources::changed`](crate::collection::Resources::changed) |
 
 mod contents;
+#[allow(dead_code, reason = "for mounted servers")]
+mod prefix;
 mod resource;
 #[allow(dead_code, reason = "for servers, and for mounted ones")]
 mod skill;
@@ -44,6 +46,8 @@ mod template;
 
 pub use contents::IntoResourceContents;
 pub(crate) use contents::{contents_of, result_of};
+#[allow(unused_imports, reason = "for mounted servers")]
+pub(crate) use prefix::{SERVER_SCHEME, at_server, prefixed};
 pub(crate) use resource::tools_of;
 pub use resource::{IntoResources, Resource};
 #[allow(unused_imports, reason = "for servers, and for mounted ones")]

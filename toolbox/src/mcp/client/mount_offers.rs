@@ -11,7 +11,7 @@ use super::mount;
 use super::mount_skills::mount_skills;
 use super::mounted::MountedOffers;
 use super::offers::{ServerPrompt, ServerResource};
-use super::outward::{self, Outward};
+use super::outward::Outward;
 use super::server::Server;
 use super::server_request::ServerRequest;
 use super::status::WithheldReason;
@@ -19,7 +19,7 @@ use crate::call::{Arguments, FailureKind, ToolError, ToolResult};
 use crate::context::ToolContext;
 use crate::mcp::names;
 use crate::prompt::Prompt;
-use crate::resource::Resource;
+use crate::resource::{Resource, at_server};
 use crate::tool::{CompletionRequest, Tool};
 
 impl Server {
@@ -171,9 +171,10 @@ fn reading_tool(server: &Arc<Server>, uri: &str, name: &str, description: &str) 
         async move {
             let Some(server) = owner.upgrade() else { return gone() };
             let wanted = context.resource_uri().unwrap_or(&registered).to_owned();
-            let uri = outward::at_server(&server.name, &wanted);
+            let uri = at_server(&server.name, &wanted);
             // A rule for the URI at the server holds under its URI in the box as well.
-            if server.shared.toolbox.resources().forbids(uri) {
+            let resources = server.shared.toolbox.resources();
+            if resources.forbids(uri) || resources.forbids(&wanted) {
                 return ToolResult::failure(FailureKind::NotFound, "there is no such resource");
             }
             server.offer(ServerRequest::Resource { uri }, &context).await

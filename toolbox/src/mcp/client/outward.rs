@@ -5,16 +5,11 @@
 //! stands in it as it is, so that templates stay templates, and gateways may stand behind gateways.
 
 use std::cell::OnceCell;
-use std::fmt::Write as _;
 
 use super::server::Server;
 use crate::call::{Content, ToolResult};
 use crate::collection::Resources;
-use crate::resource::Resource;
-
-/// The scheme of URIs in the box. What a server offers with it itself always gets a prefix, so that
-/// no server can offer what looks like a resource of another.
-const SCHEME: &str = "mcp://";
+use crate::resource::{Resource, SERVER_SCHEME, prefixed};
 
 /// The URIs in the box for those of one server.
 pub(super) struct Outward<'a> {
@@ -88,35 +83,13 @@ impl<'a> Outward<'a> {
     }
 }
 
-/// Returns `true` if a URI begins with the scheme, or one that a template makes could.
+/// Returns `true` if a URI begins with the scheme, or one that a template makes could: it always
+/// gets a prefix, so that no server can offer what looks like a resource of another.
 fn may_have_scheme(own: &str) -> bool {
     let start = own.split_once('{').map_or(own, |(start, _)| start);
-    start.starts_with(SCHEME) || own.len() > start.len() && SCHEME.starts_with(start)
+    start.starts_with(SERVER_SCHEME) || own.len() > start.len() && SERVER_SCHEME.starts_with(start)
 }
 
 fn is_web(uri: &str) -> bool {
     uri.starts_with("https://") || uri.starts_with("http://")
-}
-
-/// Returns a URI of a server with its prefix.
-pub(super) fn prefixed(server: &str, own: &str) -> String {
-    format!("{}{own}", prefix(server))
-}
-
-/// Returns the URI at a server of one in the box.
-pub(super) fn at_server<'u>(server: &str, uri: &'u str) -> &'u str {
-    uri.strip_prefix(&*prefix(server)).unwrap_or(uri)
-}
-
-fn prefix(server: &str) -> String {
-    let mut prefix = SCHEME.to_owned();
-    for byte in server.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
-            prefix.push(char::from(byte));
-        } else {
-            let _ = write!(prefix, "%{byte:02X}");
-        }
-    }
-    prefix.push('/');
-    prefix
 }

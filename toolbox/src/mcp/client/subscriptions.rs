@@ -16,8 +16,8 @@ use rmcp::service::Peer;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::connection::Connection;
-use super::outward;
 use crate::collection::{Resources, WantedUris};
+use crate::resource::{at_server, prefixed};
 
 /// The time after which a subscription that ended is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -167,14 +167,14 @@ impl OwnUris<'_> {
 
     /// Returns the URI in the box of one that the server may announce.
     fn announced(&self, own: &str) -> Option<String> {
-        let prefixed = outward::prefixed(self.server, own);
+        let prefixed = prefixed(self.server, own);
         [own.to_owned(), prefixed].into_iter().find(|uri| self.may_announce(uri))
     }
 
     /// Returns the URIs at the server.
     fn current(&mut self) -> BTreeSet<String> {
         let in_the_box = self.in_the_box();
-        in_the_box.iter().map(|uri| outward::at_server(self.server, uri).to_owned()).collect()
+        in_the_box.iter().map(|uri| at_server(self.server, uri).to_owned()).collect()
     }
 
     fn in_the_box(&mut self) -> BTreeSet<String> {
