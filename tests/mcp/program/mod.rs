@@ -3,6 +3,7 @@
 mod audit;
 mod commands;
 mod import;
+mod inspect;
 mod live;
 mod login;
 mod serve;
@@ -13,6 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -20,6 +22,9 @@ use serde_json::{Value, json};
 const TOOLBOX: &str = env!("CARGO_BIN_EXE_toolbox-program");
 /// A program over a box of its own.
 const OWN: &str = env!("CARGO_BIN_EXE_own-program");
+
+/// The time in which a program that is not to go on ends.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder that is gone after the test.
 struct Folder(PathBuf);
@@ -90,7 +95,13 @@ fn run(program: &str, config: &Path, words: &[&str], input: &str) -> Ended {
     // A program that reads nothing may be gone by now.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
-    let output = child.wait_with_output().expect("the program ends");
+    let (id, (ended, wait)) = (child.id(), std::sync::mpsc::channel());
+    std::thread::spawn(move || ended.send(child.wait_with_output()));
+    let Ok(output) = wait.recv_timeout(PATIENCE) else {
+        let _ = Command::new("kill").arg(id.to_string()).status();
+        panic!("it does not end: {words:?}");
+    };
+    let output = output.expect("the program ends");
     Ended {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).expect("text"),

@@ -306,6 +306,17 @@ pub(super) struct PageCommand {
 pub(super) struct InspectCommand {
     #[command(flatten)]
     pub(super) page: PageCommand,
+    /// Send this header with each request to a URL, such as 'Authorization: Bearer {env:TOKEN}'; may
+    /// be given several times
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(super) header: Vec<String>,
+    /// Start the command with this environment variable; {env:NAME} in its value is a variable of
+    /// this program; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) env: Vec<String>,
+    /// Sign in at the server first (OAuth), in a browser; the token is kept as `login` keeps it
+    #[arg(long)]
+    pub(super) login: bool,
     /// The URL of the server, or the command that starts it with its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "URL | COMMAND")]
     pub(super) server: Vec<String>,

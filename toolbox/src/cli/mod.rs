@@ -46,6 +46,7 @@ mod call;
 mod check;
 mod gateway;
 mod import;
+mod inspect;
 #[cfg(feature = "durable")]
 mod journal;
 mod live;
@@ -214,7 +215,9 @@ async fn of_program(line: ProgramLine) -> Exit {
         ProgramCommand::Page(wanted) => {
             return page::program(path, wanted).await.print(false, &[]);
         }
-        ProgramCommand::Inspect(wanted) => return page::inspect(wanted).await.print(false, &[]),
+        ProgramCommand::Inspect(wanted) => {
+            return inspect::inspect(path, wanted).await.print(false, &[]);
+        }
         #[cfg(feature = "nats")]
         ProgramCommand::Worker { wanted, file } => {
             let configured = Configured::read(file.or(path));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::arguments::{InspectCommand, PageCommand};
+use super::arguments::PageCommand;
 use super::attendance::Attendance;
 use super::beside::bound;
 use super::live::LiveConfig;
@@ -14,7 +14,7 @@ use super::program::Configured;
 use super::serve::{interruption, logged, token_in, unless_interrupted};
 use super::source::ranking;
 use crate::collection::ToolBox;
-use crate::mcp::{Connect, FrameLog, ServerConfig, Servers};
+use crate::mcp::Connect;
 use crate::page::Page;
 use crate::text::clean;
 
@@ -56,45 +56,13 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
     outcome
 }
 
-/// Opens the page over one server.
-pub(super) async fn inspect(wanted: InspectCommand) -> Outcome {
-    let mut words = wanted.server.into_iter();
-    let first = words.next().unwrap_or_default();
-    let config = if first.starts_with("http://") || first.starts_with("https://") {
-        ServerConfig::url(first)
-    } else {
-        ServerConfig::command(first).args(words)
-    };
-    let attendance = Attendance::new();
-    let builder = attendance.attend(ToolBox::builder());
-    #[cfg(feature = "otlp")]
-    let builder = super::telemetry::observing(builder);
-    let toolbox = builder.build().unwrap_or_default();
-    let frames = FrameLog::new();
-    let mounting = Servers::builder()
-        .server("inspected", config)
-        .relay_questions(true)
-        .connect_when(Connect::InBackground)
-        .on_change(logged)
-        .on_frame(frames.recorder())
-        .mount(&toolbox);
-    let servers = match mounting.await {
-        Ok(servers) => servers,
-        Err(error) => return Outcome::failed(Exit::Config, error.to_string()),
-    };
-    let page = attendance.page(toolbox).servers(servers.clone(), false).frames(frames);
-    let outcome = opened(page, wanted.page).await;
-    servers.close().await;
-    outcome
-}
-
 /// Opens the page over the box of a user's own program.
 pub(super) async fn own(toolbox: ToolBox, wanted: PageCommand) -> Outcome {
     opened(Attendance::new().page_over(&toolbox).0, wanted).await
 }
 
 /// Serves a page on an address of its own until the process is asked to end.
-async fn opened(mut page: Page, wanted: PageCommand) -> Outcome {
+pub(super) async fn opened(mut page: Page, wanted: PageCommand) -> Outcome {
     for host in wanted.allow_host {
         page = page.allow_host(host);
     }

@@ -6,7 +6,10 @@ use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, no_server};
 use super::text::line;
 use crate::mcp::config::ServerEndpoint;
-use crate::mcp::{CredentialFile, ServerConfig, SignIn};
+use crate::mcp::{CredentialFile, ServerConfig, SignIn, SignInError};
+
+/// The error if there is no file to keep tokens in.
+pub(super) const NO_FILE: &str = "the home directory is unknown: name a file: \"settings\": {\"credentialFile\": \"credentials.json\"}";
 
 /// Signs in at a server of the configuration.
 pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<String>) -> Outcome {
@@ -14,19 +17,29 @@ pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<Strin
         Ok(both) => both,
         Err(outcome) => return *outcome,
     };
-    let show = |page: &str| {
-        complain(&format!(
-            "to sign in at {name}, open this page in a browser on this machine:\n\n{}\n",
-            line(page)
-        ));
-    };
-    match SignIn::new(server, &credentials).scopes(scopes).run(show).await {
+    match sign_in(server, &credentials, name, scopes).await {
         Ok(()) => Outcome::fine(
             format!("signed in at {name}; `toolbox logout {name}` forgets it"),
             json!({"server": name, "signed_in": true}),
         ),
         Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
     }
+}
+
+/// Signs in at a server, and says which page to open.
+pub(super) async fn sign_in(
+    server: &ServerConfig,
+    credentials: &CredentialFile,
+    name: &str,
+    scopes: Vec<String>,
+) -> Result<(), SignInError> {
+    let show = |page: &str| {
+        complain(&format!(
+            "to sign in at {name}, open this page in a browser on this machine:\n\n{}\n",
+            line(page)
+        ));
+    };
+    SignIn::new(server, credentials).scopes(scopes).run(show).await
 }
 
 /// Deletes the token of a server of the configuration.
@@ -62,9 +75,6 @@ fn both<'a>(
         let known: Vec<_> = servers.iter().map(|(own, _)| own).collect();
         failed(no_server(name, &known))
     })?;
-    let credentials = configured.credentials().ok_or_else(|| {
-        let help = "name a file: \"settings\": {\"credentialFile\": \"credentials.json\"}";
-        failed(format!("the home directory is unknown: {help}"))
-    })?;
+    let credentials = configured.credentials().ok_or_else(|| failed(NO_FILE.to_owned()))?;
     Ok((server, credentials))
 }

@@ -21,6 +21,8 @@ pub(crate) use read::strict;
 use read::{ConfigReader, ObjectValues, RawServer};
 pub use server::ServerConfig;
 pub(crate) use server::{ServerEndpoint, public_url};
+#[cfg(feature = "cli")]
+pub(crate) use variables::expanded;
 pub use watch::ConfigWatch;
 
 /// The maximum size of a file, in bytes.

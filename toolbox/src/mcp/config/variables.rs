@@ -55,6 +55,21 @@ pub(super) fn expand(
     if faults.is_empty() { Ok(expanded) } else { Err(faults) }
 }
 
+/// Expands the variables in a string by the environment of the process.
+///
+/// # Errors
+///
+/// A text that names the first fault.
+#[cfg(feature = "cli")]
+pub(crate) fn expanded(text: &str) -> Result<String, String> {
+    expand(text, &|name| std::env::var(name).ok()).map_err(|faults| match faults.first() {
+        Some(VariableFault::Missing(name)) => {
+            format!("the environment variable `{name}` is not set")
+        }
+        _ => "a variable is not well formed: write {env:NAME} or {env:NAME:-default}".to_owned(),
+    })
+}
+
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
