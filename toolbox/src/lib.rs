@@ -102,6 +102,8 @@ pub mod context;
 pub mod cost;
 pub mod definition;
 pub mod dialect;
+#[cfg(feature = "_disk")]
+mod disk;
 mod dispatch;
 #[cfg(feature = "durable")]
 pub mod durable;

@@ -7,11 +7,13 @@ use std::time::SystemTime;
 
 use super::error::AuditError;
 use super::line::{self, AuditEntry, AuditLine, GENESIS};
+use crate::disk::SyncCheck;
 
 /// The files of a log, held by this process alone.
 pub(super) struct AuditFile {
     path: PathBuf,
     file: File,
+    synced: SyncCheck,
     /// The length of the whole lines in it.
     length: u64,
     /// `true` if there may be a part of a line behind them.
@@ -51,6 +53,7 @@ impl AuditFile {
             },
         };
         let mut own = Self {
+            synced: SyncCheck::of(&path),
             path,
             file,
             length,
@@ -93,7 +96,8 @@ impl AuditFile {
 
     /// Waits until all lines are on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.sync_data()?;
+        self.synced.check()
     }
 
     /// Begins a new file; the full one gets the number of its last line as a suffix.

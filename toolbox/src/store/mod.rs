@@ -40,6 +40,8 @@ pub(crate) use readable::{column_of, each};
 #[cfg(feature = "durable")]
 pub(crate) use writer::Writer;
 
+use crate::disk::SyncCheck;
+
 /// The version of a file that this crate writes.
 const KNOWN: u32 = 5;
 
@@ -85,7 +87,7 @@ const STEPS: [&str; KNOWN as usize] = [
 /// ```
 #[derive(Clone)]
 pub struct SqliteStore {
-    connection: Arc<Mutex<Connection>>,
+    database: Arc<Mutex<Database>>,
     path: Option<PathBuf>,
 }
 
@@ -99,7 +101,7 @@ impl SqliteStore {
     /// [`StoreError::Failed`] if it cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        Ok(Self::over(connection(Some(path))?, Some(path.to_owned())))
+        Ok(Self::over(Database::open(Some(path))?, Some(path.to_owned())))
     }
 
     /// Returns a store that is deleted with its last clone.
@@ -108,11 +110,11 @@ impl SqliteStore {
     ///
     /// [`StoreError::Failed`] if there is no memory.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Ok(Self::over(connection(None)?, None))
+        Ok(Self::over(Database::open(None)?, None))
     }
 
-    fn over(connection: Connection, path: Option<PathBuf>) -> Self {
-        Self { connection: Arc::new(Mutex::new(connection)), path }
+    fn over(database: Database, path: Option<PathBuf>) -> Self {
+        Self { database: Arc::new(Mutex::new(database)), path }
     }
 
     /// Sets the time that a call waits for another program that holds the file. Default 5 seconds.
@@ -141,7 +143,7 @@ impl SqliteStore {
         set: impl FnOnce(&Connection) -> Result<(), rusqlite::Error>,
     ) -> Result<Self, StoreError> {
         let in_use = || StoreError::Failed(Arc::new(std::io::Error::other("the store is in use")));
-        set(&*self.connection.try_lock().map_err(|_| in_use())?)?;
+        set(&self.database.try_lock().map_err(|_| in_use())?.connection)?;
         Ok(self)
     }
 
@@ -168,15 +170,38 @@ impl SqliteStore {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         // Waiting here holds no thread.
-        let mut connection = Arc::clone(&self.connection).lock_owned().await;
+        let mut database = Arc::clone(&self.database).lock_owned().await;
         let run = tokio::task::spawn_blocking(move || {
+            let Database { connection, synced } = &mut *database;
             let transaction = connection.transaction_with_behavior(behavior)?;
             let done = work(&transaction)?;
-            transaction.commit()?;
+            match behavior {
+                TransactionBehavior::Deferred => transaction.commit()?,
+                _ => commit(transaction, synced)?,
+            }
             Ok(done)
         });
         run.await.unwrap_or_else(|error| Err(StoreError::Failed(Arc::new(error))))
     }
+}
+
+/// A connection to a file, or to memory, and the check that its commits are on the disk.
+struct Database {
+    connection: Connection,
+    synced: SyncCheck,
+}
+
+impl Database {
+    fn open(path: Option<&Path>) -> Result<Self, StoreError> {
+        let synced = path.map_or_else(SyncCheck::none, SyncCheck::of);
+        Ok(Self { connection: connection(path)?, synced })
+    }
+}
+
+/// Commits a transaction, so that the disk has it.
+fn commit(transaction: Transaction<'_>, synced: &SyncCheck) -> Result<(), StoreError> {
+    transaction.commit()?;
+    synced.check().map_err(|error| StoreError::Failed(Arc::new(error)))
 }
 
 /// Limits the size of the file of a connection.

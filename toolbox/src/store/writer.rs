@@ -7,7 +7,7 @@ use std::thread;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use super::{StoreError, connection};
+use super::{Database, StoreError, commit};
 use crate::future::BoxFuture;
 
 /// The most pieces of work in one transaction.
@@ -29,14 +29,14 @@ pub(crate) struct Writer {
 impl Writer {
     /// Opens a file; without a path, memory.
     pub(crate) fn open(path: Option<&Path>, max_bytes: Option<u64>) -> Result<Self, StoreError> {
-        let connection = connection(path)?;
+        let database = Database::open(path)?;
         if let Some(bytes) = max_bytes {
-            super::limit(&connection, bytes)?;
+            super::limit(&database.connection, bytes)?;
         }
         let (sender, receiver) = channel();
         let thread = thread::Builder::new().name("toolbox-journal".to_owned());
         thread
-            .spawn(move || write(connection, &receiver))
+            .spawn(move || write(database, &receiver))
             .map_err(|error| StoreError::Failed(std::sync::Arc::new(error)))?;
         Ok(Self { sender })
     }
@@ -70,11 +70,11 @@ fn gone() -> StoreError {
 }
 
 /// Writes until nobody can send any more.
-fn write(mut connection: Connection, receiver: &Receiver<Work>) {
+fn write(mut database: Database, receiver: &Receiver<Work>) {
     while let Ok(first) = receiver.recv() {
         let mut batch = std::iter::once(first).chain(receiver.try_iter().take(MOST - 1));
         let mut answers = Vec::new();
-        let failed = transact(&mut connection, &mut batch, &mut answers).err();
+        let failed = transact(&mut database, &mut batch, &mut answers).err();
         for answer in answers {
             answer(failed.clone());
         }
@@ -87,10 +87,11 @@ fn write(mut connection: Connection, receiver: &Receiver<Work>) {
 }
 
 fn transact(
-    connection: &mut Connection,
+    database: &mut Database,
     batch: &mut dyn Iterator<Item = Work>,
     answers: &mut Vec<Answer>,
 ) -> Result<(), StoreError> {
+    let Database { connection, synced } = database;
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for work in batch {
         let savepoint = match transaction.savepoint() {
@@ -115,5 +116,5 @@ fn transact(
             }
         }
     }
-    Ok(transaction.commit()?)
+    commit(transaction, synced)
 }
