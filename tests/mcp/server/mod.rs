@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+mod apps;
 mod arguments;
 mod asking;
 mod ends;

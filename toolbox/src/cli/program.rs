@@ -85,6 +85,7 @@ impl Configured {
             .servers(self.config.servers().iter().cloned())
             .deferred(deferred)
             .relay_questions(true)
+            .relay_apps(true)
             .ask_to_sign_in(io::stdin().is_terminal())
             .connect_when(connect)
             .on_change(on_change);

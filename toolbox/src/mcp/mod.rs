@@ -17,6 +17,8 @@
 //! | let clients in over HTTP | `Service::bearer_token`, `TokenVerifier`, `AccessToken` |
 //! | ask the client of a call something | `Caller`, `CallerError`, `LogLevel`, `MissingCapability` |
 
+#[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
+mod apps;
 #[cfg(feature = "mcp-client")]
 mod client;
 #[cfg(feature = "mcp-client")]

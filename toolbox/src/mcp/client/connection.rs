@@ -34,6 +34,7 @@ use super::{http, reason, text};
 use crate::context::ToolContext;
 use crate::context::trace::trace_here;
 use crate::event::Reporter;
+use crate::mcp::apps::{self, APPS};
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
 use crate::mcp::frames::FrameObserver;
@@ -54,6 +55,8 @@ pub(super) struct ConnectionOptions {
     pub(super) children: Count,
     /// `true` if servers of older versions are told that questions to the user are answered.
     pub(super) answers_questions: bool,
+    /// `true` if servers are told that pages of apps are displayed.
+    pub(super) displays_apps: bool,
     /// The observer of all messages.
     pub(super) frames: Option<FrameObserver>,
     /// The tokens of servers that a user signed in to.
@@ -524,6 +527,10 @@ fn capabilities(config: &ServerConfig, common: &ConnectionOptions) -> ClientCapa
     } else {
         ClientCapabilities::default()
     };
+    if common.displays_apps {
+        let extension = (APPS.to_owned(), apps::declared());
+        capabilities.extensions.get_or_insert_default().extend([extension]);
+    }
     if config.has_client_credentials() {
         let extension = (CLIENT_CREDENTIALS.to_owned(), serde_json::Map::new());
         capabilities.extensions.get_or_insert_default().extend([extension]);

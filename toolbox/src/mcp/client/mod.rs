@@ -297,6 +297,7 @@ pub struct ServersBuilder {
     withhold_new: bool,
     max_message_bytes: usize,
     relays_questions: bool,
+    relays_apps: bool,
     on_change: Option<Listener>,
     connect: Connect,
     frames: Option<FrameObserver>,
@@ -315,6 +316,7 @@ impl Default for ServersBuilder {
             withhold_new: false,
             max_message_bytes: 16 * 1024 * 1024,
             relays_questions: false,
+            relays_apps: false,
             on_change: None,
             connect: Connect::default(),
             frames: None,
@@ -395,6 +397,17 @@ impl ServersBuilder {
         self
     }
 
+    /// Sets whether servers are told that the pages of MCP Apps are displayed
+    /// (`io.modelcontextprotocol/ui`). Default `false`.
+    ///
+    /// Servers are told at the start, before there is a call, so set this where the program
+    /// displays pages itself or serves clients that may. A call of an MCP client tells a server of
+    /// 2026-07-28 or later what that client declares.
+    pub fn relay_apps(mut self, relay: bool) -> Self {
+        self.relays_apps = relay;
+        self
+    }
+
     /// Calls a function whenever the status of a server changes. It must not block.
     pub fn on_change(mut self, listener: impl Fn(&ServerStatus) + Send + Sync + 'static) -> Self {
         self.on_change = Some(Arc::new(listener));
@@ -462,6 +475,7 @@ impl ServersBuilder {
             http: http::SharedClient::default(),
             children: Count::default(),
             answers_questions: self.relays_questions || toolbox.can_ask(),
+            displays_apps: self.relays_apps,
             frames: self.frames,
             #[cfg(feature = "mcp-oauth")]
             credentials: self.credentials,

@@ -19,6 +19,7 @@ use super::questions::{self, InputAnswers};
 use super::request_meta::meta_of;
 use super::server_request::{ServerRequest, TaskRequest};
 use crate::context::ToolContext;
+use crate::mcp::apps::{APPS, AppsOfClient};
 
 /// The key in `_meta` of a request for the capabilities of the client.
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -119,6 +120,11 @@ impl Connection {
             let can_ask = context.can_ask();
             let mut capabilities = if can_ask { questions::capabilities() } else { json!({}) };
             let mut extensions = self.extensions().cloned().unwrap_or_default();
+            if let Some(AppsOfClient(declared)) = context.extension() {
+                extensions.remove(APPS);
+                let declared = declared.as_ref().and_then(Value::as_object);
+                extensions.extend(declared.map(|own| (APPS.to_owned(), own.clone())));
+            }
             if takes_tasks {
                 extensions.insert(TASKS.to_owned(), Map::new());
             }

@@ -15,6 +15,7 @@ use crate::call::{SharedError, ToolError};
 use crate::context::TraceContext;
 use crate::context::trace::is_traceparent;
 use crate::context::{FromContext, ToolContext};
+use crate::mcp::apps::APPS;
 use crate::text::{QUOTED, quote};
 
 /// The MCP client that made a call: its claimed name and capabilities.
@@ -100,10 +101,14 @@ impl ClientClaims {
     }
 
     fn supports(&self, capability: &str) -> bool {
-        path(capability)
-            .into_iter()
+        self.capability(&path(capability)).is_some()
+    }
+
+    /// Returns the value of a capability by its keys, unless it says that there is none.
+    fn capability(&self, path: &[&str]) -> Option<&Value> {
+        path.iter()
             .try_fold(&self.capabilities, |within, part| within.get(part))
-            .is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
+            .filter(|found| !matches!(found, Value::Null | Value::Bool(false)))
     }
 
     /// Returns `true` if the client can show forms to its user.
@@ -125,7 +130,12 @@ impl ClientClaims {
 
     /// Returns `true` if the client displays the pages of apps.
     pub(super) fn has_apps(&self) -> bool {
-        self.supports("extensions.io.modelcontextprotocol/ui")
+        self.apps().is_some()
+    }
+
+    /// Returns the client's declaration of the extension for pages of apps.
+    pub(super) fn apps(&self) -> Option<&Value> {
+        self.capability(&["extensions", APPS])
     }
 
     /// Returns `true` if the client may answer some request.

@@ -18,6 +18,7 @@ use super::rounds::{CallEnd, CallEvent, CallIdentity, Rounds, SuspendableCall};
 use super::session::RequestScope;
 use super::shared::ServiceShared;
 use crate::context::{CancellationToken, Progress, ToolContext};
+use crate::mcp::apps::AppsOfClient;
 use crate::sync::Mutex;
 
 /// The key in `_meta` of a request for the number of agents running above the call in other
@@ -169,7 +170,8 @@ fn context(meta: &RequestMeta, peer: &PeerIdentity, channel: Arc<ClientChannel>)
     if channel.can_ask() {
         context = context.with_asker(ClientAsker(Arc::clone(&channel)));
     }
-    context = context.with(Caller::new(channel));
+    let apps = AppsOfClient(channel.claims.apps().cloned());
+    context = context.with_extension(apps).with(Caller::new(channel));
     if let Some(trace) = trace_of(meta) {
         context = context.with(trace);
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Reply};
+use super::caller::ClientClaims;
 use super::exchange::Exchange;
 use super::log_level::LogLevel;
 use super::pages::{ListParams, PageRequest};
@@ -13,6 +14,7 @@ use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, Reques
 use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
 use super::{call, changes, completion, operation, prompts, resources, skills, tasks};
+use crate::mcp::apps::APPS;
 
 /// Answers a request, whose `_meta` is read already.
 pub(super) fn respond(
@@ -47,7 +49,7 @@ fn reply(
     }
     let scope = RequestScope::of(exchange.lifecycle, &request.method, meta)?;
     if request.method == "server/discover" {
-        return now(&discover_result(shared));
+        return now(&discover_result(shared, &scope.client));
     }
     if matches!(exchange.lifecycle, Lifecycle::Unset) {
         *exchange.lifecycle = Lifecycle::Stateless;
@@ -89,7 +91,7 @@ pub(super) fn initialize(
     let handshake = Handshake::read(request)?;
     let result = json!({
         "protocolVersion": handshake.version.as_str(),
-        "capabilities": capabilities(shared),
+        "capabilities": capabilities(shared, &handshake.client),
         "serverInfo": shared.server_info(),
     });
     let result = with_instructions(result, shared);
@@ -127,8 +129,9 @@ fn set_log_level(lifecycle: &Lifecycle, request: &RequestFrame<'_>) -> Result<()
     Ok(())
 }
 
-/// Returns the capabilities: prompts and resources once the box has any.
-fn capabilities(shared: &ServiceShared) -> Value {
+/// Returns the capabilities: prompts and resources once the box has any, pages of apps if the
+/// client displays them.
+fn capabilities(shared: &ServiceShared, client: &ClientClaims) -> Value {
     let mut all = json!({ "logging": {}, "tools": { "listChanged": true } });
     if shared.toolbox.own_prompts().is_some() {
         all["prompts"] = json!({ "listChanged": true });
@@ -139,12 +142,15 @@ fn capabilities(shared: &ServiceShared) -> Value {
     if completion::is_supported(shared) {
         all["completions"] = json!({});
     }
+    if client.has_apps() {
+        all["extensions"][APPS] = json!({});
+    }
     all
 }
 
-fn discover_result(shared: &ServiceShared) -> Value {
-    let mut capabilities = capabilities(shared);
-    capabilities["extensions"] = json!({ tasks::EXTENSION: {} });
+fn discover_result(shared: &ServiceShared, client: &ClientClaims) -> Value {
+    let mut capabilities = capabilities(shared, client);
+    capabilities["extensions"][tasks::EXTENSION] = json!({});
     if skills::is_supported(shared) {
         capabilities["extensions"][skills::EXTENSION] = json!({});
     }
