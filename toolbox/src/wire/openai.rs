@@ -1,5 +1,6 @@
 //! The common part of the two forms of `OpenAI`: parts of messages, options, errors, token counts.
 
+pub(super) mod custom;
 #[cfg(test)]
 pub(super) mod samples;
 

@@ -6,10 +6,12 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
-use crate::call::Content;
+use super::response::CUSTOM;
+use crate::call::{Content, ToolCall};
 use crate::dialect::DefinitionList;
 use crate::dialect::Dialect;
 use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
+use crate::wire::openai::custom::custom_input;
 use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
 
 pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
@@ -143,18 +145,43 @@ struct AssistantMessage<'a> {
 #[derive(Serialize)]
 struct CallOut<'a> {
     id: &'a str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: FunctionOut<'a>,
+    #[serde(flatten)]
+    called: CalledOut<'a>,
     /// The data that Gemini attaches to a call in this form, and wants back.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CalledOut<'a> {
+    Function { function: FunctionOut<'a> },
+    Custom { custom: CustomOut<'a> },
+}
+
+#[derive(Serialize)]
 struct FunctionOut<'a> {
     name: Cow<'a, str>,
     arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct CustomOut<'a> {
+    name: Cow<'a, str>,
+    input: String,
+}
+
+impl<'a> CalledOut<'a> {
+    fn of(call: &'a ToolCall, echo: Option<&Value>, tools: &DefinitionList) -> Self {
+        let name = tools.sent_name(&call.name);
+        match custom_input(call, echo, CUSTOM) {
+            Some(input) => Self::Custom { custom: CustomOut { name, input } },
+            None => {
+                let arguments = call.arguments.as_str();
+                Self::Function { function: FunctionOut { name, arguments } }
+            }
+        }
+    }
 }
 
 impl<'a> AssistantMessage<'a> {
@@ -168,11 +195,7 @@ impl<'a> AssistantMessage<'a> {
             match part {
                 Part::Call { call, .. } => tool_calls.push(CallOut {
                     id: &call.id,
-                    kind: "function",
-                    function: FunctionOut {
-                        name: tools.sent_name(&call.name),
-                        arguments: call.arguments.as_str(),
-                    },
+                    called: CalledOut::of(call, echo, tools),
                     extra_content: echo.and_then(|echo| echo.get("extra_content")),
                 }),
                 Part::Reasoning { .. } => {

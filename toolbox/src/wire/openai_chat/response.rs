@@ -7,6 +7,7 @@ use crate::call::{Arguments, ToolCall};
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
 use crate::wire::WireError;
+use crate::wire::openai::custom::custom_call;
 use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
 
 /// The envelope of a whole reply or a chunk of one, around the choices.
@@ -72,12 +73,11 @@ struct FunctionIn {
     arguments: Arguments,
 }
 
-/// A call of a tool that takes free text.
+/// A call of a tool that takes free text, or a piece of one.
 #[derive(Deserialize)]
-struct Custom {
-    name: Option<String>,
-    #[serde(default)]
-    input: String,
+pub(super) struct Custom {
+    pub(super) name: Option<String>,
+    pub(super) input: Option<String>,
 }
 
 /// Reads null as the default: many services write it where a key could be left out.
@@ -95,6 +95,22 @@ pub(super) fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ar
     Ok(if arguments.as_str() == "null" { Arguments::default() } else { arguments })
 }
 
+/// A call, and the key and the value that only this format knows of it.
+pub(super) type EchoedCall = (ToolCall, Option<(&'static str, Value)>);
+
+/// The type of a call whose tool takes a text in place of JSON.
+pub(super) const CUSTOM: &str = "custom";
+
+/// Returns such a call, marked as one.
+pub(super) fn marked_custom(call: ToolCall) -> EchoedCall {
+    (call, Some(("type", CUSTOM.into())))
+}
+
+/// Returns a call of a function with the data that Gemini attaches to it in this format.
+pub(super) fn with_extra(call: ToolCall, extra: Option<Value>) -> EchoedCall {
+    (call, extra.map(|extra| ("extra_content", extra)))
+}
+
 /// The parts of a reply, collected from one body or from chunks.
 #[derive(Default)]
 pub(super) struct Gathered {
@@ -103,7 +119,7 @@ pub(super) struct Gathered {
     pub(super) echo_reasoning: bool,
     pub(super) content: String,
     pub(super) refusal: String,
-    pub(super) calls: Vec<(ToolCall, Option<Value>)>,
+    pub(super) calls: Vec<EchoedCall>,
     pub(super) finish: Option<String>,
 }
 
@@ -123,9 +139,9 @@ impl Gathered {
             parts.push(Part::text(text));
         }
         let has_calls = !self.calls.is_empty();
-        parts.extend(self.calls.into_iter().map(|(call, extra)| {
-            let field = extra.map(|extra| ("extra_content".to_owned(), extra));
-            let echo = field.map(|field| {
+        parts.extend(self.calls.into_iter().map(|(call, echo)| {
+            let echo = echo.map(|(key, value)| {
+                let field = (key.to_owned(), value);
                 Echo::new(Dialect::OpenAiChat, Value::Object(Map::from_iter([field])))
             });
             Part::Call { call, echo }
@@ -234,16 +250,16 @@ impl Gathered {
 }
 
 impl CallIn {
-    fn read(self) -> Result<(ToolCall, Option<Value>), WireError> {
+    fn read(self) -> Result<EchoedCall, WireError> {
         let id = self.id.unwrap_or_default();
-        let call = match (self.function, self.custom) {
-            (Some(function), _) => function.read(id),
-            (None, Some(custom)) => {
-                ToolCall::new(id, custom.name.unwrap_or_default(), custom.input)
+        match (self.function, self.custom) {
+            (Some(function), _) => Ok(with_extra(function.read(id), self.extra_content)),
+            (None, Some(Custom { name, input })) => {
+                let (name, input) = (name.unwrap_or_default(), input.unwrap_or_default());
+                Ok(marked_custom(custom_call(id, name, &input)))
             }
-            (None, None) => return Err(invalid("a tool call has no `function`")),
-        };
-        Ok((call, self.extra_content))
+            (None, None) => Err(invalid("a tool call has no `function`")),
+        }
     }
 }
 

@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::response::{ChatEnvelope, Gathered, arguments, nullable, shown_reasoning};
+use super::response::{
+    ChatEnvelope, Custom, EchoedCall, Gathered, arguments, marked_custom, nullable,
+    shown_reasoning, with_extra,
+};
 use crate::call::{Arguments, ToolCall};
 use crate::model::{Delta, ModelResponse, Usage};
+use crate::wire::openai::custom::{INPUT_END, input_piece};
 use crate::wire::openai::{invalid, read, reported, usage};
 use crate::wire::{ResponseStream, WireError};
 
@@ -38,6 +42,7 @@ struct CallPiece {
     index: Option<u64>,
     id: Option<String>,
     function: Option<FunctionPiece>,
+    custom: Option<Custom>,
     extra_content: Option<Value>,
 }
 
@@ -65,14 +70,38 @@ pub struct OpenAiChatStream {
     ended: bool,
 }
 
+#[derive(Default)]
 struct CallSoFar {
     /// The index that its deltas carry.
     part: usize,
     id: String,
     name: String,
     arguments: String,
+    is_custom: bool,
     extra: Option<Value>,
     announced: bool,
+}
+
+impl CallSoFar {
+    /// Returns a piece of a text as a piece of the JSON that the call is read as.
+    fn input(&mut self, text: &str) -> String {
+        self.is_custom = true;
+        if text.is_empty() {
+            return String::new();
+        }
+        input_piece(text, self.arguments.is_empty())
+    }
+
+    /// Returns the end of the arguments of a custom call.
+    fn input_end(&self) -> String {
+        let start = if self.arguments.is_empty() { input_piece("", true) } else { String::new() };
+        start + INPUT_END
+    }
+
+    fn into_call(self) -> EchoedCall {
+        let call = ToolCall::new(self.id, self.name, self.arguments);
+        if self.is_custom { marked_custom(call) } else { with_extra(call, self.extra) }
+    }
 }
 
 impl std::fmt::Debug for OpenAiChatStream {
@@ -113,6 +142,9 @@ impl ResponseStream for OpenAiChatStream {
             if choice.index.unwrap_or_default() == 0 {
                 self.take(choice.delta, emit)?;
                 let finish = choice.finish_reason.filter(|word| !word.is_empty());
+                if finish.is_some() && self.gathered.finish.is_none() {
+                    self.end_inputs(emit);
+                }
                 self.gathered.finish = finish.or_else(|| self.gathered.finish.take());
             }
         }
@@ -125,11 +157,7 @@ impl ResponseStream for OpenAiChatStream {
         if self.gathered.finish.is_none() {
             return Err(WireError::CutOff);
         }
-        self.gathered.calls = self
-            .calls
-            .into_iter()
-            .map(|call| (ToolCall::new(call.id, call.name, call.arguments), call.extra))
-            .collect();
+        self.gathered.calls = self.calls.into_iter().map(CallSoFar::into_call).collect();
         Ok(ModelResponse {
             reply: self.gathered.into_reply()?,
             usage: self.usage,
@@ -184,12 +212,15 @@ impl OpenAiChatStream {
         piece: CallPiece,
         emit: &mut dyn FnMut(Delta),
     ) -> Result<(), WireError> {
-        let CallPiece { index, id, function, extra_content } = piece;
+        let CallPiece { index, id, function, custom, extra_content } = piece;
         let id = id.filter(|id| !id.is_empty());
-        let (name, arguments) = match function {
-            Some(function) => (function.name.filter(|name| !name.is_empty()), function.arguments),
-            None => (None, Arguments::default()),
+        let is_custom = function.is_none() && custom.is_some();
+        let (name, text) = match (function, custom) {
+            (Some(function), _) => (function.name, function.arguments.into_string()),
+            (None, Some(custom)) => (custom.name, custom.input.unwrap_or_default()),
+            (None, None) => (None, String::new()),
         };
+        let name = name.filter(|name| !name.is_empty());
         let place = match self.place(index, id.as_deref(), name.as_deref()) {
             Some(place) => place,
             None if index.is_none() && id.is_none() && name.is_none() => {
@@ -205,18 +236,27 @@ impl OpenAiChatStream {
             call.name = name.unwrap_or_default();
         }
         call.extra = extra_content.or_else(|| call.extra.take());
-        let is_known = !call.name.is_empty() || !arguments.as_str().is_empty();
+        let text = if is_custom { call.input(&text) } else { text };
+        let is_known = !call.name.is_empty() || !text.is_empty();
         if is_known && !call.announced {
             call.announced = true;
             let (id, name) = (call.id.clone(), call.name.clone());
             emit(Delta::Call { index: call.part, id, name });
         }
-        if !arguments.as_str().is_empty() {
-            let text = arguments.into_string();
+        if !text.is_empty() {
             call.arguments.push_str(&text);
             emit(Delta::Arguments { index: call.part, text });
         }
         Ok(())
+    }
+
+    /// Ends the arguments of custom calls, which come as a text without an end of its own.
+    fn end_inputs(&mut self, emit: &mut dyn FnMut(Delta)) {
+        for call in self.calls.iter_mut().filter(|call| call.is_custom) {
+            let text = call.input_end();
+            call.arguments.push_str(&text);
+            emit(Delta::Arguments { index: call.part, text });
+        }
     }
 
     /// Returns the call that a piece continues, if it continues one.
@@ -241,8 +281,7 @@ impl OpenAiChatStream {
             + usize::from(!self.gathered.reasoning.is_empty())
             + usize::from(!(self.gathered.content.is_empty() && self.gathered.refusal.is_empty()));
         self.places.extend(index.map(|index| (index, place)));
-        let (id, name, arguments) = (String::new(), String::new(), String::new());
-        self.calls.push(CallSoFar { part, id, name, arguments, extra: None, announced: false });
+        self.calls.push(CallSoFar { part, ..CallSoFar::default() });
         place
     }
 }

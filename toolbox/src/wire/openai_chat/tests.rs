@@ -182,6 +182,47 @@ fn reasoning_goes_back_beside_calls_where_it_came_from() {
 }
 
 #[test]
+fn calls_of_custom_tools_are_read_and_go_back_as_they_came() {
+    for input in ["SELECT 1", "", "say \"hi\"\n\u{1F600}", "{\"input\": 1}"] {
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "custom", "custom": {"name": "query", "input": input}},
+            {"id": "b", "type": "function", "function": {"name": "now", "arguments": "{}"}}]});
+        let reply = whole(&message, &json!("tool_calls")).unwrap();
+        let arguments = json!({ "input": input }).to_string();
+        assert_eq!(calls(&reply), [("a", "query", arguments.as_str()), ("b", "now", "{}")]);
+        let results = [ToolResult::new("1"), ToolResult::new("12")];
+        let sent = messages(after(History::from("x"), reply.clone(), results));
+        assert_eq!((&sent[1], &sent[2]["tool_call_id"]), (&message, &json!("a")));
+
+        // A stream has the text in pieces, and the deltas are the JSON that the call is read as.
+        let half = input.char_indices().nth(input.chars().count() / 2).map_or(0, |(at, _)| at);
+        let piece = |piece: Value| json!({"tool_calls": [piece]});
+        let (deltas, streamed) = streamed(
+            &[
+                piece(
+                    json!({"index": 0, "id": "a", "type": "custom", "custom": {"name": "query", "input": ""}}),
+                ),
+                piece(json!({"index": 0, "custom": {"input": input[..half]}})),
+                piece(json!({"index": 0, "custom": {"input": input[half..]}})),
+                piece(
+                    json!({"index": 1, "id": "b", "type": "function", "function": {"name": "now", "arguments": "{}"}}),
+                ),
+            ],
+            "tool_calls",
+        );
+        assert_eq!(streamed.unwrap(), reply, "{input}");
+        let written: String = deltas
+            .into_iter()
+            .filter_map(|delta| match delta {
+                Delta::Arguments { index: 0, text } => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(written, arguments);
+    }
+}
+
+#[test]
 fn a_recorded_reply_is_the_same_whole_and_streamed() {
     let response = OpenAiChat::response(CALLS).unwrap();
     assert_eq!(response.reply.content(), "Let me look.");

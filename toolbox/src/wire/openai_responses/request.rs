@@ -9,14 +9,15 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::response::{
-    CALL_OUTPUT, CUSTOM_CALL, CUSTOM_OUTPUT, PROGRAM, SEARCH_CALL, SEARCH_OUTPUT, custom_input,
-    is_async, is_by_service, is_own_search,
+    CALL_OUTPUT, CUSTOM_CALL, CUSTOM_OUTPUT, PROGRAM, SEARCH_CALL, SEARCH_OUTPUT, is_async,
+    is_by_service, is_own_search,
 };
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::definition::{Callers, ToolDefinition};
 use crate::dialect::{Dialect, ListedTool};
 use crate::model::{History, Message, ModelRequest, Part, Reply, Step, ToolChoice};
 use crate::wire::offered::{Offered, OfferedSearch};
+use crate::wire::openai::custom::custom_input;
 use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
 
 pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
@@ -236,7 +237,7 @@ impl InputItems<'_> {
                 let caller = self.caller(echo);
                 let is_for_program = caller.is_some_and(|caller| caller.get("caller_id").is_some());
                 seq.serialize_element(&CallOutputItem {
-                    kind: if custom_input(call, echo).is_some() {
+                    kind: if custom_input(call, echo, CUSTOM_CALL).is_some() {
                         CUSTOM_OUTPUT
                     } else {
                         CALL_OUTPUT
@@ -314,7 +315,7 @@ impl InputItems<'_> {
                     })?;
                 }
                 Part::Call { call, .. } => {
-                    let input = custom_input(call, echo);
+                    let input = custom_input(call, echo, CUSTOM_CALL);
                     let is_custom = input.is_some();
                     // The type stands in an echo only if it is not that of a function.
                     let is_same = is_custom || own("type").is_none();

@@ -8,6 +8,7 @@ use crate::context::promotion::SEARCH_TOOL;
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
 use crate::wire::WireError;
+use crate::wire::openai::custom::custom_call;
 use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
 
 /// The type of an item that calls for a search of tools.
@@ -26,17 +27,6 @@ pub(super) const PROGRAM: &str = "program";
 /// Returns `true` if the model goes on without the result of a call.
 pub(super) fn is_async(echo: Option<&Value>) -> bool {
     echo.and_then(|echo| echo.get("async")) == Some(&Value::Bool(true))
-}
-
-/// Returns the text that a tool is called with in place of JSON, if the echo marks such a call.
-pub(super) fn custom_input(call: &ToolCall, echo: Option<&Value>) -> Option<String> {
-    #[derive(Deserialize)]
-    struct CustomArguments {
-        input: String,
-    }
-    let is_custom = echo?.get("type").is_some_and(|kind| kind == CUSTOM_CALL);
-    let arguments = is_custom.then(|| serde_json::from_str(call.arguments.as_str()).ok());
-    arguments.flatten().map(|CustomArguments { input }| input)
 }
 
 /// Returns `true` if the echo of a call marks it as a search, not as a call of a function.
@@ -140,7 +130,7 @@ fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
             let id = take_text(&mut item, "call_id").unwrap_or_default();
             let name = take_text(&mut item, "name").unwrap_or_default();
             let input = take_text(&mut item, "input").unwrap_or_default();
-            let call = ToolCall::new(id, name, json!({ "input": input }));
+            let call = custom_call(id, name, &input);
             let echo = kept(&mut item, &["type", "id", "namespace", "caller", "async"]);
             Ok((Some(Part::Call { call, echo }), false))
         }

@@ -10,12 +10,9 @@ use serde_json::value::RawValue;
 use super::response::{CUSTOM_CALL, ResponseObject, SEARCH_CALL, is_by_service};
 use crate::context::promotion::SEARCH_TOOL;
 use crate::model::{Delta, ModelResponse};
+use crate::wire::openai::custom::{INPUT_END, input_piece};
 use crate::wire::openai::{invalid, reported};
 use crate::wire::{ResponseStream, WireError};
-
-/// The JSON around a text that stands in place of JSON.
-const INPUT_START: &str = r#"{"input":""#;
-const INPUT_END: &str = r#""}"#;
 
 #[derive(Deserialize)]
 struct StreamEvent<'a> {
@@ -180,10 +177,8 @@ impl OpenAiResponsesStream {
 
     /// Emits a piece of a text that stands in place of JSON, as the JSON that the call is read as.
     fn add_input(&mut self, place: u64, text: &str, emit: &mut dyn FnMut(Delta)) {
-        let quoted = Value::from(text).to_string();
-        let piece = &quoted[1..quoted.len() - 1];
-        let start = if self.calls.get(&place) == Some(&false) { INPUT_START } else { "" };
-        self.add_arguments(place, format!("{start}{piece}").into(), emit);
+        let is_first = self.calls.get(&place) == Some(&false);
+        self.add_arguments(place, input_piece(text, is_first).into(), emit);
     }
 
     fn end_input(&mut self, place: u64, item: &Value, emit: &mut dyn FnMut(Delta)) {
