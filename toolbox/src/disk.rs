@@ -20,12 +20,6 @@ impl SyncCheck {
         Self(unnamed(folder.unwrap_or(Path::new("."))))
     }
 
-    /// Returns the check for what is kept in memory.
-    #[cfg(feature = "_store")]
-    pub(crate) fn none() -> Self {
-        Self(None)
-    }
-
     /// Returns an error if a sync that has just succeeded may have written nothing.
     pub(crate) fn check(&self) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), allocate)

@@ -177,7 +177,7 @@ impl SqliteStore {
             let done = work(&transaction)?;
             match behavior {
                 TransactionBehavior::Deferred => transaction.commit()?,
-                _ => commit(transaction, synced)?,
+                _ => commit(transaction, synced.as_ref())?,
             }
             Ok(done)
         });
@@ -188,20 +188,21 @@ impl SqliteStore {
 /// A connection to a file, or to memory, and the check that its commits are on the disk.
 struct Database {
     connection: Connection,
-    synced: SyncCheck,
+    synced: Option<SyncCheck>,
 }
 
 impl Database {
     fn open(path: Option<&Path>) -> Result<Self, StoreError> {
-        let synced = path.map_or_else(SyncCheck::none, SyncCheck::of);
+        let synced = path.map(SyncCheck::of);
         Ok(Self { connection: connection(path)?, synced })
     }
 }
 
 /// Commits a transaction, so that the disk has it.
-fn commit(transaction: Transaction<'_>, synced: &SyncCheck) -> Result<(), StoreError> {
+fn commit(transaction: Transaction<'_>, synced: Option<&SyncCheck>) -> Result<(), StoreError> {
     transaction.commit()?;
-    synced.check().map_err(|error| StoreError::Failed(Arc::new(error)))
+    let checked = synced.map_or(Ok(()), SyncCheck::check);
+    checked.map_err(|error| StoreError::Failed(Arc::new(error)))
 }
 
 /// Limits the size of the file of a connection.

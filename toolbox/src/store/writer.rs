@@ -116,5 +116,5 @@ fn transact(
             }
         }
     }
-    commit(transaction, synced)
+    commit(transaction, synced.as_ref())
 }
