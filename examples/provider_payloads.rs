@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolbox::definition::{Callers, Grammar};
+use toolbox::definition::{Callers, Grammar, Namespace};
 use toolbox::dialect::Dialect;
 use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
@@ -348,12 +348,24 @@ fn programs() -> Vec<Conversation> {
             only: Some("openai-responses"),
         },
         of("a program ended without a message", ended, "openai-responses"),
+        Conversation {
+            about: "tools in a namespace",
+            request: ModelRequest::new(ask()).with_tools(in_a_namespace()),
+            only: Some("openai-responses"),
+        },
         of(
             "a program waits for a result, and the user speaks",
             with_user(replied::<Anthropic>(ask(), &python), "Quickly."),
             "anthropic",
         ),
     ]
+}
+
+/// A tool of a namespace, and those that stand alone.
+fn in_a_namespace() -> Vec<ToolDefinition> {
+    let mut tools = few_tools();
+    tools[0].namespace = Namespace::new("weather", "The weather of cities.").ok();
+    tools
 }
 
 fn reasoning_of_openai() -> History {

@@ -15,7 +15,7 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | describe a tool | [`ToolDefinition`], [`Schema`], [`ToolAnnotations`], [`Callers`], [`Grammar`], [`Icon`] |
+//! | describe a tool | [`ToolDefinition`], [`Schema`], [`ToolAnnotations`], [`Callers`], [`Grammar`], [`Namespace`], [`Icon`] |
 //! | check a name | [`check_name`], [`MAX_NAME_LEN`], [`InvalidNameError`] |
 //! | find descriptions that say too little | [`Lint`] |
 
@@ -23,6 +23,7 @@ mod callers;
 mod grammar;
 mod icon;
 mod lint;
+mod namespace;
 mod schema;
 
 use std::fmt;
@@ -34,6 +35,7 @@ pub use callers::Callers;
 pub use grammar::Grammar;
 pub use icon::{Icon, IconTheme};
 pub use lint::Lint;
+pub use namespace::Namespace;
 pub use schema::Schema;
 
 /// The longest name of a tool, in bytes. Providers that allow fewer get a shortened alias.
@@ -99,6 +101,9 @@ pub struct ToolDefinition {
     /// [`Tool::answered_later`](crate::Tool::answered_later).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answered_later: bool,
+    /// The namespace that the tool is sent in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
     /// Icons for MCP clients to display beside it. Models see none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
@@ -143,6 +148,7 @@ impl ToolDefinition {
             callers: Callers::default(),
             grammar: None,
             answered_later: false,
+            namespace: None,
             icons: Vec::new(),
             meta: Map::new(),
             hint_title: None,

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::definition::Namespace;
+
 /// The form in which a provider takes tools.
 ///
 /// ```
@@ -77,6 +79,8 @@ pub struct Lowered {
     pub strict_obstacle: Option<String>,
     /// The constraints that the provider's schema leaves out.
     pub losses: Vec<Loss>,
+    /// The namespace of the tool, if the provider knows namespaces.
+    pub namespace: Option<Namespace>,
     pub(super) dialect: Dialect,
 }
 

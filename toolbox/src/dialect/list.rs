@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Serialize, Serializer};
 
 use crate::definition::ToolDefinition;
+use crate::dialect::grouped::{grouped, namespace_in};
 use crate::dialect::{Dialect, ListedTool, Loss, Lowered, SharedDefinition, list, lower};
 
 /// The definitions that go with one request to a model, in order.
@@ -189,6 +190,10 @@ impl DefinitionList {
     #[must_use]
     pub fn json(&self) -> &str {
         self.json.get_or_init(|| {
+            if self.has_namespaces() {
+                // A document of texts always serializes.
+                return serde_json::to_string(self).unwrap_or_default().into();
+            }
             let (open, close) = if self.is_framed() { FRAME } else { ("[", "]") };
             let len: usize = self.tools().map(|tool| tool.json.get().len() + 1).sum();
             let mut text = String::with_capacity(open.len() + len + close.len());
@@ -207,6 +212,11 @@ impl DefinitionList {
     /// Returns `true` if the tools stand within an object, as Gemini takes them.
     fn is_framed(&self) -> bool {
         self.dialect == Dialect::Gemini && !self.definitions.is_empty()
+    }
+
+    /// Returns `true` if some of the tools stand within a namespace.
+    pub(crate) fn has_namespaces(&self) -> bool {
+        self.definitions.iter().any(|own| namespace_in(own, self.dialect).is_some())
     }
 
     /// Returns the list as a value.
@@ -298,7 +308,10 @@ struct Entries<'a>(&'a DefinitionList);
 
 impl Serialize for Entries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.tools().map(|tool| &tool.json))
+        let dialect = self.0.dialect;
+        let tools = self.0.pairs();
+        let tools = tools.map(|(own, tool)| (namespace_in(own, dialect), &tool.json));
+        serializer.collect_seq(grouped(tools))
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 pub(crate) use mcp::tool as mcp_tool;
 
 use super::dialect::{Dialect, Loss, Lowered};
+use super::grouped::{grouped, namespace_in};
 use super::names::outbound_name;
 use crate::definition::ToolDefinition;
 use crate::schema::walk::Object;
@@ -127,7 +128,11 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
     if definition.answered_later && dialect == Dialect::OpenAiResponses {
         tool["async"] = true.into();
     }
-    Lowered { name, tool, strict, strict_obstacle, losses, dialect }
+    let namespace = namespace_in(definition, dialect).cloned();
+    if definition.namespace.is_some() && namespace.is_none() {
+        losses.push(Loss::at_root("namespace", false));
+    }
+    Lowered { name, tool, strict, strict_obstacle, losses, namespace, dialect }
 }
 
 fn chat(name: &str, description: &str, strict: bool, schema: Value) -> Value {
@@ -163,13 +168,13 @@ fn gemini(mut tool: Value, key: &str, schema: Value) -> Value {
 
 /// Returns the whole `tools` value of a request.
 ///
-/// An array with one entry a tool, in order; for Gemini `[{"functionDeclarations": [...]}]`, and
-/// `[]` without tools. All of `lowered` are expected to be of one dialect; the first decides.
+/// An array with one entry a tool, in order, and namespaces with theirs; for Gemini
+/// `[{"functionDeclarations": [...]}]`, and `[]` without tools. All of `lowered` are expected to be of one dialect; the first decides.
 #[must_use]
 pub fn list(lowered: &[Lowered]) -> Value {
-    let tools: Vec<Value> = lowered.iter().map(|tool| tool.tool.clone()).collect();
+    let tools = grouped(lowered.iter().map(|tool| (tool.namespace.as_ref(), &tool.tool)));
     match lowered.first() {
         Some(first) if first.dialect == Dialect::Gemini => json!([{"functionDeclarations": tools}]),
-        _ => Value::Array(tools),
+        _ => json!(tools),
     }
 }

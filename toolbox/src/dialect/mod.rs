@@ -30,6 +30,7 @@
 //! | map names and optional arguments back | [`outbound_name`], [`restore_optional`] |
 
 mod dialect;
+pub(crate) mod grouped;
 mod list;
 mod lower;
 mod names;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::random::hex;
 use crate::context::approval::Approval;
-use crate::definition::{Callers, Grammar, Icon, ToolAnnotations, check_name};
+use crate::definition::{Callers, Grammar, Icon, Namespace, ToolAnnotations, check_name};
 use crate::tool::Tool;
 
 /// A tool as its worker offers it: the definition, and the settings that matter to its caller.
@@ -45,6 +45,8 @@ pub(super) struct OfferedTool {
     callers: Callers,
     #[serde(skip_serializing_if = "Option::is_none")]
     grammar: Option<Grammar>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<Namespace>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     answered_later: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -114,6 +116,7 @@ impl OfferedTool {
             tags: definition.tags,
             icons: definition.icons,
             grammar: definition.grammar,
+            namespace: definition.namespace,
             meta: definition.meta,
         }
     }
@@ -156,6 +159,9 @@ impl OfferedTool {
         }
         if let Some(grammar) = &self.grammar {
             tool = tool.with_grammar(grammar.clone());
+        }
+        if let Some(namespace) = &self.namespace {
+            tool = tool.in_namespace(namespace.clone());
         }
         if let Some(timeout) = self.timeout() {
             tool = tool.with_timeout(timeout);

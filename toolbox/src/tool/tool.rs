@@ -17,7 +17,8 @@ use crate::call::ToolResult;
 use crate::context::approval::Approval;
 use crate::context::{Approver, Requirement, StateMap};
 use crate::definition::{
-    Callers, Grammar, Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name,
+    Callers, Grammar, Icon, InvalidNameError, Namespace, ToolAnnotations, ToolDefinition,
+    check_name,
 };
 use crate::dialect::SharedDefinition;
 use crate::future::BoxFuture;
@@ -438,6 +439,13 @@ impl Tool {
     #[must_use]
     pub fn with_grammar(mut self, grammar: Grammar) -> Self {
         self.definition_mut().grammar = Some(grammar);
+        self
+    }
+
+    /// Returns the tool within a namespace, where its provider knows namespaces; see [`Namespace`].
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: Namespace) -> Self {
+        self.definition_mut().namespace = Some(namespace);
         self
     }
 

@@ -20,7 +20,18 @@ pub(super) fn lowered(definition: &ToolDefinition) -> Lowered {
     if !definition.examples.is_empty() {
         losses.push(Loss::at_root("examples", false));
     }
-    Lowered { name, tool, strict: false, strict_obstacle: None, losses, dialect: Dialect::Mcp }
+    if definition.namespace.is_some() {
+        losses.push(Loss::at_root("namespace", false));
+    }
+    Lowered {
+        name,
+        tool,
+        strict: false,
+        strict_obstacle: None,
+        losses,
+        namespace: None,
+        dialect: Dialect::Mcp,
+    }
 }
 
 fn entry(definition: &ToolDefinition, name: &str, losses: &mut Vec<Loss>) -> Value {

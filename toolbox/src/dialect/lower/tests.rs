@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Dialect, Lowered, list, lower};
-use crate::definition::ToolDefinition;
-use crate::dialect::{restore_optional, restore_strict};
+use crate::definition::{Namespace, ToolDefinition};
+use crate::dialect::{Definitions, outbound_name, restore_optional, restore_strict};
 use crate::schema::corpus::CASES;
 use crate::schema::sample::{Dice, any_json, any_schema};
 use crate::schema::{normalize, walk};
@@ -601,4 +601,45 @@ fn hostile_schemas_are_lowered_in_time() {
             restore_optional(&schema, &mut value);
         }
     }
+}
+
+#[test]
+fn tools_of_a_namespace_are_sent_together() {
+    let own = |name: &str, namespace: Option<(&str, &str)>| ToolDefinition {
+        namespace: namespace.map(|(name, about)| Namespace::new(name, about).unwrap()),
+        ..ToolDefinition::new(name, "Does it.", json!({"type": "object", "properties": {}}))
+    };
+    let tools = [
+        own("first", None),
+        own("orders", Some(("crm", "Customers."))),
+        own("pages", Some(("docs.v2", " "))),
+        own("people", Some(("crm", "Others."))),
+        own("last", None),
+    ];
+    let plain: Vec<ToolDefinition> =
+        tools.iter().map(|own| ToolDefinition { namespace: None, ..own.clone() }).collect();
+    for dialect in Dialect::ALL {
+        let (sent, flat) =
+            (Definitions::from(tools.to_vec()), Definitions::from(plain.clone()).lowered(dialect));
+        let sent = sent.lowered(dialect);
+        let mut expected = flat.to_value();
+        let lost: Vec<&str> = sent.losses().map(|(name, _)| name).collect();
+        if dialect == Dialect::OpenAiResponses {
+            let part = |at: usize| expected[at].clone();
+            expected = json!([
+                part(0),
+                {"type": "namespace", "name": "crm", "description": "Customers.", "tools": [part(1), part(3)]},
+                {"type": "namespace", "name": outbound_name("docs.v2", dialect), "description": "docs.v2", "tools": [part(2)]},
+                part(4),
+            ]);
+            assert_eq!(lost, [""; 0]);
+        } else {
+            assert_eq!(lost, ["orders", "pages", "people"], "{dialect:?}");
+        }
+        assert_eq!(sent.to_value(), expected, "{dialect:?}");
+        assert_eq!(serde_json::from_str::<Value>(sent.json()).unwrap(), expected);
+        assert_eq!(serde_json::to_string(&*sent).unwrap(), sent.json());
+        assert_eq!(sent.tools().len(), 5);
+    }
+    assert!(Namespace::new("two words", "x").is_err() && Namespace::new("", "x").is_err());
 }

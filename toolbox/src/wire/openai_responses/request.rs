@@ -13,7 +13,8 @@ use super::response::{
     is_by_service, is_own_search,
 };
 use crate::call::{Content, ToolCall, ToolResult};
-use crate::definition::{Callers, ToolDefinition};
+use crate::definition::{Callers, Namespace, ToolDefinition};
+use crate::dialect::grouped::{ListEntry, grouped, namespace_in};
 use crate::dialect::{Dialect, ListedTool};
 use crate::model::{History, Message, ModelRequest, Part, Reply, Step, ToolChoice};
 use crate::wire::offered::{Offered, OfferedSearch};
@@ -133,14 +134,18 @@ impl Serialize for ServiceTools<'_> {
         let search = self.tools.search.as_ref();
         let own = self.tools.listed().map(|(definition, lowered)| {
             if search.is_some_and(|search| search.is_named(&definition.name)) {
-                ToolItem::Search(SearchTool::of(definition, lowered))
+                (None, ToolItem::Search(SearchTool::of(definition, lowered)))
             } else {
-                ToolItem::Function(&lowered.json)
+                (namespace_of(definition), ToolItem::Function(&lowered.json))
             }
         });
         let programs = self.tools.has_programs().then(|| ToolItem::Own(json!({"type": PROGRAMS})));
-        serializer.collect_seq(own.chain(programs))
+        serializer.collect_seq(grouped(own.chain(programs.map(|programs| (None, programs)))))
     }
+}
+
+fn namespace_of(definition: &ToolDefinition) -> Option<&Namespace> {
+    namespace_in(definition, Dialect::OpenAiResponses)
 }
 
 #[derive(Serialize)]
@@ -231,7 +236,10 @@ impl InputItems<'_> {
                     call_id: &call.id,
                     execution: "client",
                     status: "completed",
-                    tools: found.into_iter().map(|at| &*search.deferred().tool(at).json).collect(),
+                    tools: grouped(found.into_iter().map(|at| {
+                        let tools = search.deferred();
+                        (namespace_of(tools.definition(at)), &*tools.tool(at).json)
+                    })),
                 })?;
             } else if !(is_async(echo) && result.is_pending()) {
                 let caller = self.caller(echo);
@@ -456,7 +464,7 @@ struct SearchOutputItem<'a> {
     call_id: &'a str,
     execution: &'static str,
     status: &'static str,
-    tools: Vec<&'a RawValue>,
+    tools: Vec<ListEntry<'a, &'a RawValue>>,
 }
 
 #[derive(Serialize)]

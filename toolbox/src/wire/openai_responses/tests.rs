@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::OpenAiResponses;
 use crate::call::{Content, ToolCall, ToolResult};
-use crate::definition::ToolDefinition;
+use crate::definition::{Namespace, ToolDefinition};
 use crate::dialect::Dialect;
 use crate::model::{
     Delta, Echo, Finish, History, ModelRequest, Part, Reply, ToolChoice, ToolSearch, Usage,
@@ -557,6 +557,28 @@ fn found_tools_are_called_by_name_and_namespace() {
     assert_eq!(reply.tool_calls().next().unwrap().name, "list_orders");
     let sent = input_of(&searching(after(History::from("x"), reply, [])));
     assert_eq!((&sent[1]["namespace"], &sent[1]["id"]), (&json!("crm"), &json!("fc_1")));
+}
+
+#[test]
+fn tools_stand_in_their_namespaces_in_requests_and_in_what_was_found() {
+    let crm = |mut tool: ToolDefinition| {
+        tool.namespace = Some(Namespace::new("crm", "Customers.").unwrap());
+        tool
+    };
+    let mut request = searching(after_search(referring(&["now", "github.issues"])));
+    let plain = body(&request);
+    let search = request.search.as_mut().unwrap();
+    search.deferred = search.deferred.to_vec().into_iter().map(crm).collect();
+    request.tools = request.tools.to_vec().into_iter().map(crm).collect();
+    let grouped = |tools: &[Value]| json!({"type": "namespace", "name": "crm", "description": "Customers.", "tools": tools});
+    let sent = body(&request);
+    // The search is the service's own tool, which stands in none.
+    assert_eq!(sent["tools"], json!([plain["tools"][0], grouped(&[plain["tools"][1].clone()])]));
+    let found = plain["input"][3]["tools"].as_array().unwrap();
+    assert_eq!(sent["input"][3]["tools"], json!([grouped(found)]));
+    // A transcript with them is read, and written as it was.
+    request.history = OpenAiResponses::history(&sent["input"].to_string()).unwrap().history;
+    assert_eq!(body(&request), sent);
 }
 
 #[test]
