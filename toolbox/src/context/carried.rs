@@ -53,7 +53,7 @@ pub(crate) struct CarriedRun {
     pub(crate) money: Option<u64>,
 }
 
-/// What agents in another process spent of the limits of the runs above them.
+/// The spending of agents in another process, which counts for the limits of the runs above them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CarriedSpending {

@@ -107,7 +107,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Returns the loss of a keyword at the root of the input schema, or of a part of the definition.
+    /// Returns the loss of a keyword at the root of the input schema, or of a part of the
+    /// definition.
     pub(super) fn at_root(keyword: &str, moved_to_description: bool) -> Self {
         Self { path: String::new(), keyword: keyword.to_owned(), moved_to_description }
     }

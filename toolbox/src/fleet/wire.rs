@@ -163,7 +163,7 @@ pub(super) struct Outcome<'a> {
     /// `true` if the call failed because its attempts were used up.
     #[serde(default)]
     pub(super) dead: bool,
-    /// What agents below the call spent.
+    /// The spending of agents below the call.
     #[serde(default)]
     pub(super) spent: Option<CarriedSpending>,
     #[serde(borrow)]

@@ -32,7 +32,7 @@ pub(super) fn breaks_in(text: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', text).count()
 }
 
-/// What was counted says nothing that the text does not.
+/// Two indexes are equal: what they counted follows from their texts.
 impl PartialEq for LineIndex {
     fn eq(&self, _: &Self) -> bool {
         true

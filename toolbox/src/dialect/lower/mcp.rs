@@ -1,5 +1,5 @@
-//! The form of hosts, apart from those of model providers, so that a server without models links none
-//! of them.
+//! The form of hosts, apart from those of model providers, so that a server without models links
+//! none of them.
 
 use serde_json::{Value, json};
 

@@ -46,9 +46,9 @@ pub(super) struct Beginning {
     pub(super) worker: String,
     /// The position of the message in the queue.
     pub(super) sequence: u64,
-    /// How often the message was delivered by then.
+    /// The number of deliveries of the message by then.
     pub(super) delivered: u64,
-    /// How often the call was begun.
+    /// The number of times that the call was begun.
     pub(super) attempt: u32,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Beginning {
 pub(super) enum Decision {
     /// The message has nothing to begin: it is removed.
     Remove,
-    /// Somebody else may have the call: the message is left as it is.
+    /// Another worker may have the call: the message is left as it is.
     Leave,
     /// This worker began it by a request whose answer was lost.
     Ours,

@@ -54,8 +54,9 @@ pub struct Frame<'a> {
     pub connection: u64,
     /// The direction.
     pub direction: FrameDirection,
-    /// The bytes, without a line break at the end. Of a message longer than
-    /// [`max_message_bytes`](crate::mcp::ServersBuilder::max_message_bytes) its first 4 KiB at most.
+    /// The bytes, without a line break at the end. Of a message beyond
+    /// [`max_message_bytes`](crate::mcp::ServersBuilder::max_message_bytes) the first 4 KiB at
+    /// most.
     pub bytes: &'a [u8],
     /// `true` if the message was longer than the limit, and is not here in whole.
     pub is_cut: bool,

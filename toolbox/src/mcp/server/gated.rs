@@ -35,7 +35,7 @@ pub(super) struct GivenInputs<'a> {
     pub(super) state: Option<Cow<'a, str>>,
 }
 
-/// What a request is about, so that no other request goes on with its call.
+/// The subject of a request, so that no other request goes on with its call.
 pub(super) struct GatedSubject<'a> {
     pub(super) name: &'a str,
     pub(super) arguments: &'a str,

@@ -231,7 +231,7 @@ struct EventStream {
     parser: SseParser,
     reader: MessageReader,
     last: Option<String>,
-    /// What was read ahead.
+    /// Events that were read ahead.
     held: VecDeque<Result<Sse, SseError>>,
 }
 
