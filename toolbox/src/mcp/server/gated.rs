@@ -1,7 +1,6 @@
 //! Requests that the gate of the box answers: a call of a tool, of a prompt, of a resource.
 
 use std::borrow::Cow;
-use std::pin::pin;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -18,6 +17,7 @@ use super::rounds::{CallEnd, CallEvent, CallIdentity, Rounds, SuspendableCall};
 use super::session::RequestScope;
 use super::shared::ServiceShared;
 use crate::context::{CancellationToken, Progress, ToolContext};
+use crate::future::BoxFuture;
 use crate::mcp::apps::AppsOfClient;
 use crate::sync::Mutex;
 
@@ -55,6 +55,19 @@ pub(super) fn admit<F>(
 where
     F: Future<Output = CallEnd> + Send + 'static,
 {
+    let run = |context| -> BoxFuture<'static, CallEnd> { Box::pin(run(context)) };
+    admit_boxed(exchange, request, scope, subject, &refuse, Box::new(run))
+}
+
+/// Admits one call of any kind. It is compiled once: what follows a call is large.
+fn admit_boxed(
+    exchange: Exchange<'_>,
+    request: &RequestFrame<'_>,
+    scope: RequestScope,
+    subject: GatedSubject<'_>,
+    refuse: &dyn Fn(&str) -> Result<Reply, ProtocolError>,
+    run: Box<dyn FnOnce(ToolContext) -> BoxFuture<'static, CallEnd> + '_>,
+) -> Result<Reply, ProtocolError> {
     let GatedSubject { name, arguments, inputs } = subject;
     let Exchange { shared, running, peer, outlet, requests, cancellation, .. } = exchange;
     if let Err(wait) = running.admit(peer.principal.as_ref()) {
@@ -141,7 +154,7 @@ where
 
 /// Waits for a call, and sends the reports of its progress before the answer.
 async fn reporting(
-    work: impl Future<Output = CallEnd>,
+    mut work: BoxFuture<'static, CallEnd>,
     mut reports: mpsc::Receiver<Progress>,
     token: Value,
     outlet: Outlet,
@@ -150,7 +163,6 @@ async fn reporting(
         // The transport detects a client that is gone.
         let _ = outlet.send(progress_notification(&token, report)).await;
     };
-    let mut work = pin!(work);
     let answer = loop {
         tokio::select! {
             biased;

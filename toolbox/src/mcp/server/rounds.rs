@@ -17,6 +17,7 @@ use super::answer::Answer;
 use super::protocol::RequestId;
 use crate::call::JobId;
 use crate::context::{CancellationToken, Principal, Progress};
+use crate::future::BoxFuture;
 use crate::sync::Mutex;
 
 /// The maximum number of calls of one principal that wait for answers; the oldest one ends.
@@ -159,17 +160,17 @@ impl Drop for OpenInputGuard<'_> {
 pub(super) type CallEnd = Box<dyn FnOnce(&RequestId) -> Answer + Send>;
 
 /// A call that reports when it waits for its client.
-struct Reporting<F> {
-    call: F,
+struct Reporting {
+    call: BoxFuture<'static, CallEnd>,
     rounds: Arc<Rounds>,
 }
 
-impl<F: Future + Unpin> Future for Reporting<F> {
-    type Output = F::Output;
+impl Future for Reporting {
+    type Output = CallEnd;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallEnd> {
         self.rounds.state.lock().call = Some(context.waker().clone());
-        let polled = Pin::new(&mut self.call).poll(context);
+        let polled = self.call.as_mut().poll(context);
         // Only now: all requests that the call makes at once are in one answer.
         if polled.is_pending() && self.rounds.is_open() {
             self.rounds.opened.notify_one();
@@ -197,16 +198,13 @@ pub(super) enum CallEvent {
 
 impl SuspendableCall {
     /// Starts a call as a task of its own, which goes on while the client is away.
-    pub(super) fn start<F>(
-        call: F,
+    pub(super) fn start(
+        call: BoxFuture<'static, CallEnd>,
         rounds: Arc<Rounds>,
         reports: mpsc::Receiver<Progress>,
         cancellation: CancellationToken,
-    ) -> Self
-    where
-        F: Future<Output = CallEnd> + Send + 'static,
-    {
-        let call = Reporting { call: Box::pin(call), rounds: Arc::clone(&rounds) };
+    ) -> Self {
+        let call = Reporting { call, rounds: Arc::clone(&rounds) };
         Self { work: tokio::spawn(call.in_current_span()), rounds, reports, cancellation }
     }
 
