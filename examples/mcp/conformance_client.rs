@@ -10,7 +10,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 use toolbox::context::{Answer, Question, QuestionForm};
-use toolbox::mcp::{CredentialFile, ServerConfig, ServerState, Servers, SignIn};
+use toolbox::mcp::{CredentialFile, IdentityProvider, ServerConfig, ServerState, Servers, SignIn};
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main]
@@ -25,7 +25,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut server = ServerConfig::url(url);
     if let Some(id) = context["client_id"].as_str() {
         let secret = context["client_secret"].as_str().map(str::to_owned);
+        let text = |key: &str| context[key].as_str().unwrap_or_default().to_owned();
         server = match (context["private_key_pem"].as_str(), secret) {
+            _ if context["valid_jwt"].is_string() => {
+                server.workload_identity(id, text("valid_jwt"))
+            }
+            (_, Some(secret)) if context["idp_id_token"].is_string() => {
+                let idp = IdentityProvider::new(text("idp_issuer"), text("idp_token_endpoint"))
+                    .client(text("idp_client_id"), None)
+                    .id_token(text("idp_id_token"));
+                server.enterprise_managed(id, secret, idp)
+            }
             (Some(pem), _) => server.client_credentials_key(id, pem),
             (None, Some(secret)) if scenario.starts_with("auth/client-credentials") => {
                 server.client_credentials(id, secret)

@@ -305,7 +305,7 @@ async fn a_server_that_takes_no_token_is_not_asked_for_ever() {
     let granted = || Reply::Json(200, json!({"access_token": "no-good", "token_type": "bearer"}));
     let office = Office::with(Box::new(|_| {}), Some(Box::new(granted))).await;
     let (_toolbox, _servers, status) = mounted(office.config()).await;
-    let why = "it does not take the token granted for the client credentials";
+    let why = "it does not take the token that was granted to this program";
     assert_eq!(status.error.as_deref(), Some(why), "{status:?}");
     assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, false));
     // One for each era of the protocol.
@@ -337,7 +337,7 @@ async fn scopes_that_a_call_requires_are_added_a_few_times() {
         if succeeds {
             assert_eq!(answer, "by json", "{required:?}");
         } else {
-            let why = "it does not take the token granted for the client credentials";
+            let why = "it does not take the token that was granted to this program";
             assert!(answer.contains(why), "{required:?}: {answer}");
         }
         assert!(!servers.status()[0].wants_sign_in);

@@ -50,6 +50,8 @@ pub use client::{
 };
 #[cfg(feature = "mcp-oauth")]
 pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
+#[cfg(feature = "mcp-oauth")]
+pub use config::IdentityProvider;
 #[cfg(feature = "mcp-client")]
 pub use config::{Config, ConfigProblem, ConfigWatch, ServerConfig, Settings};
 #[cfg(feature = "mcp-client")]

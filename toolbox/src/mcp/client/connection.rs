@@ -517,9 +517,6 @@ fn unasked() -> ConnectionError {
     ConnectionError::Lost("its answer does not match the request".to_owned())
 }
 
-/// The extension of the protocol for programs that act for themselves.
-const CLIENT_CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
-
 /// Returns the capabilities that are declared to a server at the start.
 fn capabilities(config: &ServerConfig, common: &ConnectionOptions) -> ClientCapabilities {
     let mut capabilities = if common.answers_questions {
@@ -531,8 +528,8 @@ fn capabilities(config: &ServerConfig, common: &ConnectionOptions) -> ClientCapa
         let extension = (APPS.to_owned(), apps::declared());
         capabilities.extensions.get_or_insert_default().extend([extension]);
     }
-    if config.has_client_credentials() {
-        let extension = (CLIENT_CREDENTIALS.to_owned(), serde_json::Map::new());
+    if let Some(extension) = config.grant_extension() {
+        let extension = (extension.to_owned(), serde_json::Map::new());
         capabilities.extensions.get_or_insert_default().extend([extension]);
     }
     capabilities

@@ -263,11 +263,9 @@ impl Server {
                     "it does not take the header `Authorization` of the configuration: correct it";
                 ConnectionError::Unauthorized { reason: reason.to_owned(), scopes: None }
             }
-            ConnectionError::Unauthorized { scopes, .. }
-                if self.config.has_client_credentials() =>
-            {
+            ConnectionError::Unauthorized { scopes, .. } if self.config.has_program_grant() => {
                 let mut reason =
-                    "it does not take the token granted for the client credentials".to_owned();
+                    "it does not take the token that was granted to this program".to_owned();
                 if let Some(scopes) = &scopes {
                     let scopes = text::clean(cut(scopes, 256));
                     let _ = write!(reason, ", and requires the scope `{scopes}`");

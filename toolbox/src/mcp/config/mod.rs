@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "mcp-oauth")]
-pub(crate) use oauth::{ClientCredentials, ClientProof, OAuthClient};
+pub use oauth::IdentityProvider;
+#[cfg(feature = "mcp-oauth")]
+pub(crate) use oauth::{ClientCredentials, ClientProof, OAuthClient, ProgramGrant, TokenSource};
 pub use problem::ConfigProblem;
 #[cfg(feature = "cli")]
 pub(crate) use read::strict;

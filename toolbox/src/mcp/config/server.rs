@@ -72,15 +72,23 @@ impl ServerConfig {
 
     /// Returns whether a user may sign in: nothing else is configured.
     pub(crate) fn has_user(&self) -> bool {
-        !self.has_own_token() && !self.has_client_credentials()
+        !self.has_own_token() && !self.has_program_grant()
     }
 
-    /// Returns whether this program acts for itself.
-    pub(crate) fn has_client_credentials(&self) -> bool {
+    /// Returns whether tokens are granted to this program without a browser.
+    pub(crate) fn has_program_grant(&self) -> bool {
         #[cfg(feature = "mcp-oauth")]
-        return self.oauth.credentials.is_some();
+        return self.oauth.grant.is_some();
         #[cfg(not(feature = "mcp-oauth"))]
         false
+    }
+
+    /// Returns the extension of the protocol that the grant of this program belongs to.
+    pub(crate) fn grant_extension(&self) -> Option<&'static str> {
+        #[cfg(feature = "mcp-oauth")]
+        return self.oauth.grant.as_ref().and_then(super::oauth::ProgramGrant::extension);
+        #[cfg(not(feature = "mcp-oauth"))]
+        None
     }
 
     fn with_endpoint(endpoint: ServerEndpoint) -> Self {

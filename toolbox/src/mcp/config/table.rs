@@ -160,12 +160,31 @@ pub(super) const SERVER: &[KeySpec] = &[
 #[cfg(feature = "mcp-oauth")]
 pub(super) const CLIENT_CREDENTIALS: &str = "client_credentials";
 
+/// The value of `grant` for a workload with an assertion.
+#[cfg(feature = "mcp-oauth")]
+pub(super) const JWT_BEARER: &str = "jwt-bearer";
+
+/// The value of `grant` for enterprise-managed authorization.
+#[cfg(feature = "mcp-oauth")]
+pub(super) const TOKEN_EXCHANGE: &str = "token-exchange";
+
+#[cfg(feature = "mcp-oauth")]
+const IDP: &[KeySpec] = &[
+    key("issuer", ValueKind::Text, "The issuer of the identity provider."),
+    key("tokenEndpoint", ValueKind::Text, "Its token endpoint: https, or on this machine."),
+    key("clientId", ValueKind::Text, "The client that the ID token was issued to."),
+    key("clientSecret", ValueKind::Text, "The secret of that client, if it has one: {env:NAME}."),
+    key("clientSecretFile", ValueKind::Text, "The file with that secret, read for each request."),
+    key("idToken", ValueKind::Text, "The ID token of the user: {env:NAME}."),
+    key("idTokenFile", ValueKind::Text, "The file with that token, read for each request."),
+];
+
 #[cfg(feature = "mcp-oauth")]
 const OAUTH: &[KeySpec] = &[
     key(
         "grant",
-        ValueKind::OneOf(&["authorization_code", CLIENT_CREDENTIALS]),
-        "`client_credentials` if this program acts for itself, and no user signs in. Default authorization_code.",
+        ValueKind::OneOf(&["authorization_code", CLIENT_CREDENTIALS, JWT_BEARER, TOKEN_EXCHANGE]),
+        "`client_credentials` if this program acts for itself, `jwt-bearer` for a workload's assertion, `token-exchange` for enterprise-managed authorization; no user signs in. Default authorization_code.",
     ),
     key(
         "clientId",
@@ -189,9 +208,24 @@ const OAUTH: &[KeySpec] = &[
         "The file with that key, seen from this file. With client_credentials.",
     ),
     key(
+        "assertion",
+        ValueKind::Text,
+        "The JWT that this workload's platform issued for the authorization server: {env:NAME}. With jwt-bearer.",
+    ),
+    key(
+        "assertionFile",
+        ValueKind::Text,
+        "The file with that JWT, seen from this file; read for each request. With jwt-bearer.",
+    ),
+    key(
+        "idp",
+        ValueKind::Object(IDP),
+        "The identity provider that grants an ID-JAG. With token-exchange.",
+    ),
+    key(
         "issuer",
         ValueKind::Text,
-        "The only authorization server that gets the client's credentials. Default: the first that the server names. With client_credentials.",
+        "The only authorization server that gets the client's credentials. Default: the first that the server names. Not with authorization_code.",
     ),
     key(
         "scope",

@@ -527,7 +527,10 @@ fn kind(response: &Response) -> BodyKind {
 }
 
 /// Reads a body of at most `max` bytes; `None` if it is longer.
-async fn bounded(mut response: Response, max: usize) -> Result<Option<Vec<u8>>, Error> {
+pub(in crate::mcp::client) async fn bounded(
+    mut response: Response,
+    max: usize,
+) -> Result<Option<Vec<u8>>, Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(client_error)? {
         if body.len() + piece.len() > max {

@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 
 pub(super) use client::HttpTransport;
 #[cfg(feature = "mcp-oauth")]
-pub(super) use client::scope_of;
+pub(super) use client::{bounded, scope_of};
 pub(super) use parameters::{WrappedPage, page_of};
 
 /// The HTTP client that the servers of one box share: creating one reads the system's certificates.

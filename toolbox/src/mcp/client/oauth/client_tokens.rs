@@ -1,25 +1,22 @@
-//! The token of a program that acts for itself, granted for its client credentials.
+//! The token of a program, granted without a browser.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use oauth2::TokenResponse as _;
-use oauth2::basic::BasicTokenType;
 use reqwest::{RequestBuilder, Response};
 use rmcp::transport::AuthorizationManager;
-use rmcp::transport::auth::{
-    AuthError, AuthorizationMetadata, ClientCredentialsConfig, JwtSigningAlgorithm,
-    OAuthTokenResponse,
-};
+use rmcp::transport::auth::{AuthError, AuthorizationMetadata};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
-use serde_json::json;
-use tokio::runtime::Builder;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::address::safe_url;
-use super::failure::error_text;
-use crate::mcp::config::{ClientCredentials, ClientProof, OAuthClient};
+use super::failure::{error_text, failed};
+use super::{client_credentials, jwt_bearer, token_exchange};
+use crate::mcp::config::{ClientProof, OAuthClient, ProgramGrant};
+
+/// A token with its lifetime, if that is named.
+pub(super) type GrantedToken = (String, Option<Duration>);
 
 type Error = StreamableHttpError<reqwest::Error>;
 
@@ -36,18 +33,13 @@ const MAX_STEPS: u32 = 3;
 /// The maximum number of scopes in a request for a token.
 const MAX_SCOPES: usize = 64;
 
-const UNFIT_KEY: &str = "the private key makes no signature that the authorization server takes: RS256, ES256 (P-256, PKCS#8) or ES384";
-
-/// The key of the metadata with the methods of client authentication.
-const METHODS: &str = "token_endpoint_auth_methods_supported";
-
 /// The tokens of this program at one server. Cloning is cheap.
 #[derive(Clone)]
 pub(in crate::mcp::client) struct ClientTokens(Arc<ClientGrant>);
 
 struct ClientGrant {
     url: String,
-    credentials: ClientCredentials,
+    grant: ProgramGrant,
     /// The configured scopes.
     scopes: Vec<String>,
     /// The configured issuer.
@@ -84,10 +76,10 @@ impl HeldToken {
 }
 
 impl ClientTokens {
-    pub(super) fn of(url: &str, own: &ClientCredentials, client: &OAuthClient) -> Self {
+    pub(super) fn of(url: &str, grant: &ProgramGrant, client: &OAuthClient) -> Self {
         Self(Arc::new(ClientGrant {
             url: url.split('#').next().unwrap_or_default().to_owned(),
-            credentials: own.clone(),
+            grant: grant.clone(),
             scopes: client.scopes.clone(),
             issuer: client.issuer.clone(),
             held: Mutex::default(),
@@ -209,14 +201,14 @@ impl ClientGrant {
         &self,
         held: &mut HeldToken,
         scopes: Option<Vec<String>>,
-    ) -> Result<(String, Option<Duration>), AuthError> {
-        let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
+    ) -> Result<GrantedToken, AuthError> {
+        let manager = AuthorizationManager::new(self.url.as_str()).await?;
         let challenge = held.challenge.as_deref();
         let found = manager.resolve_metadata_from_challenge(challenge).await?;
         if !found.source.is_discovered() {
             return Err(failed("the server names no authorization server"));
         }
-        let mut metadata = found.metadata;
+        let metadata = found.metadata;
         self.check(&metadata, held.issuer.as_deref())?;
         let scopes = match scopes {
             Some(scopes) => scopes,
@@ -230,15 +222,36 @@ impl ClientGrant {
                 named
             }
         };
-        if matches!(self.credentials.proof, ClientProof::Secret(_)) {
-            prefer_basic(&mut metadata);
-        }
         held.issuer.clone_from(&metadata.issuer);
-        manager.set_metadata(metadata);
-        let response = exchanged_aside(manager, self.configs(&scopes)).await?;
-        let token = checked(&response)?;
+        let granted = self.exchanged(manager, metadata, &scopes).await?;
         held.scopes = scopes;
-        Ok((token, response.expires_in()))
+        Ok(granted)
+    }
+
+    /// Sends the request of the grant; returns the token with its lifetime.
+    async fn exchanged(
+        &self,
+        manager: AuthorizationManager,
+        metadata: AuthorizationMetadata,
+        scopes: &[String],
+    ) -> Result<GrantedToken, AuthError> {
+        let resource = self.url.as_str();
+        match &self.grant {
+            ProgramGrant::ClientCredentials(own) => {
+                client_credentials::exchanged(manager, metadata, own, resource, scopes).await
+            }
+            ProgramGrant::JwtBearer { id, assertion } => {
+                jwt_bearer::exchanged(&metadata, id, assertion, resource, scopes).await
+            }
+            ProgramGrant::TokenExchange { id, secret, idp } => {
+                if safe_url(&idp.token_endpoint, resource).is_none() {
+                    return Err(failed(
+                        "the token endpoint of the identity provider is not https, so the ID token is not sent there",
+                    ));
+                }
+                token_exchange::exchanged(&metadata, (id, secret), idp, resource, scopes).await
+            }
+        }
     }
 
     /// Checks that the credentials may be sent to an authorization server.
@@ -263,112 +276,24 @@ impl ClientGrant {
         Ok(())
     }
 
-    /// Returns the ways to authenticate: one, or one for each kind of private key.
-    fn configs(&self, scopes: &[String]) -> Vec<ClientCredentialsConfig> {
-        let (client_id, resource) = (self.credentials.id.clone(), Some(self.url.clone()));
-        match &self.credentials.proof {
-            ClientProof::Secret(secret) => vec![ClientCredentialsConfig::ClientSecret {
-                client_id,
-                client_secret: secret.clone(),
-                scopes: scopes.to_vec(),
-                resource,
-            }],
-            ClientProof::PrivateKey(pem) => {
-                use JwtSigningAlgorithm::{ES256, ES384, RS256};
-
-                let with = |signing_algorithm| ClientCredentialsConfig::PrivateKeyJwt {
-                    client_id: client_id.clone(),
-                    signing_key: pem.clone().into_bytes(),
-                    signing_algorithm,
-                    token_endpoint_audience: None,
-                    scopes: scopes.to_vec(),
-                    resource: resource.clone(),
-                };
-                [RS256, ES256, ES384].map(with).into()
-            }
-        }
-    }
-
     /// Returns the message of an error. A server may repeat the secret in it.
     fn without_secret(&self, error: &AuthError) -> String {
         let text = match error {
             AuthError::ClientCredentialsError(reason) => reason.clone(),
             other => error_text(other),
         };
-        match &self.credentials.proof {
-            ClientProof::Secret(secret) if !secret.is_empty() => text.replace(secret, "***"),
-            _ => text,
+        match &self.grant {
+            ProgramGrant::ClientCredentials(own) => match &own.proof {
+                ClientProof::Secret(secret) => without(&text, secret),
+                ClientProof::PrivateKey(_) => text,
+            },
+            // Their messages are masked, or have no text of a server.
+            ProgramGrant::JwtBearer { .. } | ProgramGrant::TokenExchange { .. } => text,
         }
     }
 }
 
-/// Requests a token on a thread of its own, since the future of rmcp cannot move between threads.
-/// The request ends when this future is dropped.
-async fn exchanged_aside(
-    manager: AuthorizationManager,
-    ways: Vec<ClientCredentialsConfig>,
-) -> Result<OAuthTokenResponse, AuthError> {
-    let internal = |error: &dyn std::fmt::Display| AuthError::InternalError(error.to_string());
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| internal(&error))?;
-    let (mut answer, granted) = oneshot::channel();
-    let exchange = move || {
-        let done = runtime.block_on(async {
-            tokio::select! {
-                done = exchanged(manager, ways) => Some(done),
-                () = answer.closed() => None,
-            }
-        });
-        // The other end may be gone.
-        let _ = done.map(|done| answer.send(done).is_ok());
-    };
-    let thread = std::thread::Builder::new().name("oauth".to_owned());
-    thread.spawn(exchange).map_err(|error| internal(&error))?;
-    granted.await.map_err(|error| internal(&error))?
-}
-
-/// Requests a token in the first way that the authorization server and the key allow.
-async fn exchanged(
-    mut manager: AuthorizationManager,
-    ways: Vec<ClientCredentialsConfig>,
-) -> Result<OAuthTokenResponse, AuthError> {
-    let mut unfit = failed("there is no way to authenticate");
-    for way in ways {
-        if let Err(unsupported) = manager.validate_client_credentials_metadata(&way) {
-            unfit = unsupported;
-            continue;
-        }
-        manager.configure_client_credentials(&way)?;
-        match manager.exchange_client_credentials(&way).await {
-            // The key is of another kind, which shows before anything is sent.
-            Err(AuthError::JwtSigningError(_)) => unfit = failed(UNFIT_KEY),
-            granted => return granted,
-        }
-    }
-    Err(unfit)
-}
-
-/// Has a secret sent by HTTP Basic where the metadata names that or no method.
-fn prefer_basic(metadata: &mut AuthorizationMetadata) {
-    let basic = json!("client_secret_basic");
-    let methods = metadata.additional_fields.get(METHODS).and_then(|methods| methods.as_array());
-    if methods.is_none_or(|methods| methods.contains(&basic)) {
-        metadata.additional_fields.insert(METHODS.to_owned(), json!([basic]));
-    }
-}
-
-/// Returns the token of a response if it can be sent.
-fn checked(response: &OAuthTokenResponse) -> Result<String, AuthError> {
-    let token = response.access_token().secret();
-    if *response.token_type() != BasicTokenType::Bearer {
-        return Err(failed("the token is of another type than Bearer"));
-    }
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(failed("the token is empty, or has characters that no token may have"));
-    }
-    Ok(token.clone())
-}
-
-fn failed(reason: &str) -> AuthError {
-    AuthError::ClientCredentialsError(reason.to_owned())
+/// Returns a text with a secret masked.
+pub(super) fn without(text: &str, secret: &str) -> String {
+    if secret.is_empty() { text.to_owned() } else { text.replace(secret, "***") }
 }

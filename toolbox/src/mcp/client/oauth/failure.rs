@@ -13,7 +13,7 @@ pub(in crate::mcp::client) fn no_token(error: &AuthError) -> String {
     match error {
         AuthError::ClientCredentialsError(reason) => {
             let reason = text::clean(cut(reason, 1024));
-            format!("no token was granted for the client credentials: {reason}")
+            format!("no token was granted: {reason}")
         }
         other => format!("the stored token cannot be used: {}", error_text(other)),
     }
@@ -28,4 +28,9 @@ pub(super) fn error_text(error: &AuthError) -> String {
         (_, None) => error.to_string(),
     };
     text::clean(cut(&whole, 1024)).into_owned()
+}
+
+/// Returns the error of a grant without a browser.
+pub(super) fn failed(reason: &str) -> AuthError {
+    AuthError::ClientCredentialsError(reason.to_owned())
 }

@@ -2,10 +2,13 @@
 
 mod address;
 mod callback;
+mod client_credentials;
 mod client_tokens;
 mod credentials;
 mod failure;
+mod jwt_bearer;
 mod sign_in;
+mod token_exchange;
 mod tokens;
 mod user_tokens;
 

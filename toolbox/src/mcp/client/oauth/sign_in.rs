@@ -92,7 +92,7 @@ impl<'a> SignIn<'a> {
         let ServerEndpoint::Url { url, .. } = &self.server.endpoint else {
             return Err(SignInError::NoUrl);
         };
-        if self.server.oauth.credentials.is_some() {
+        if self.server.oauth.grant.is_some() {
             return Err(SignInError::NoUser);
         }
         let client = &self.server.oauth;
@@ -196,8 +196,8 @@ fn cleaned(text: &str) -> String {
 pub enum SignInError {
     /// The server is a program, and has no URL.
     NoUrl,
-    /// The configuration has [client credentials](ServerConfig::client_credentials) for the server:
-    /// the program acts for itself.
+    /// The configuration has a grant without a browser for the server, such as [client
+    /// credentials](ServerConfig::client_credentials).
     NoUser,
     /// The server or its authorization server cannot be reached, or its answer is invalid.
     Server(String),
@@ -221,7 +221,7 @@ impl fmt::Display for SignInError {
         match self {
             Self::NoUrl => f.write_str("the server is a program: there is nothing to sign in at"),
             Self::NoUser => f.write_str(
-                "the server has client credentials in the configuration: no user signs in there",
+                "the server has another grant in the configuration: no user signs in there",
             ),
             Self::Server(reason) => write!(f, "the sign-in failed: {reason}"),
             Self::NotRegistered(reason) => write!(

@@ -30,7 +30,7 @@ impl Tokens {
         if config.has_own_token() {
             return None;
         }
-        if let Some(own) = &config.oauth.credentials {
+        if let Some(own) = &config.oauth.grant {
             return Some(Self::Client(ClientTokens::of(url, own, &config.oauth)));
         }
         Some(Self::User(UserTokens::of(url, &config.oauth, credentials?)))

@@ -1,0 +1,133 @@
+//! The grant `client_credentials`, with a secret or a private key.
+
+use oauth2::TokenResponse as _;
+use oauth2::basic::BasicTokenType;
+use rmcp::transport::AuthorizationManager;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationMetadata, ClientCredentialsConfig, JwtSigningAlgorithm,
+    OAuthTokenResponse,
+};
+use serde_json::json;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+
+use super::client_tokens::GrantedToken;
+use super::failure::failed;
+use crate::mcp::config::{ClientCredentials, ClientProof};
+
+const UNFIT_KEY: &str = "the private key makes no signature that the authorization server takes: RS256, ES256 (P-256, PKCS#8) or ES384";
+
+/// The key of the metadata with the methods of client authentication.
+const METHODS: &str = "token_endpoint_auth_methods_supported";
+
+/// Requests a token for client credentials.
+pub(super) async fn exchanged(
+    mut manager: AuthorizationManager,
+    mut metadata: AuthorizationMetadata,
+    own: &ClientCredentials,
+    resource: &str,
+    scopes: &[String],
+) -> Result<GrantedToken, AuthError> {
+    if matches!(own.proof, ClientProof::Secret(_)) {
+        prefer_basic(&mut metadata);
+    }
+    manager.set_metadata(metadata);
+    checked(&exchanged_aside(manager, configs(own, resource, scopes)).await?)
+}
+
+/// Returns the ways to authenticate: one, or one for each kind of private key.
+fn configs(
+    own: &ClientCredentials,
+    resource: &str,
+    scopes: &[String],
+) -> Vec<ClientCredentialsConfig> {
+    let (client_id, resource) = (own.id.clone(), Some(resource.to_owned()));
+    match &own.proof {
+        ClientProof::Secret(secret) => vec![ClientCredentialsConfig::ClientSecret {
+            client_id,
+            client_secret: secret.clone(),
+            scopes: scopes.to_vec(),
+            resource,
+        }],
+        ClientProof::PrivateKey(pem) => {
+            use JwtSigningAlgorithm::{ES256, ES384, RS256};
+
+            let with = |signing_algorithm| ClientCredentialsConfig::PrivateKeyJwt {
+                client_id: client_id.clone(),
+                signing_key: pem.clone().into_bytes(),
+                signing_algorithm,
+                token_endpoint_audience: None,
+                scopes: scopes.to_vec(),
+                resource: resource.clone(),
+            };
+            [RS256, ES256, ES384].map(with).into()
+        }
+    }
+}
+
+/// Requests a token on a thread of its own, since the future of rmcp cannot move between threads.
+/// The request ends when this future is dropped.
+async fn exchanged_aside(
+    manager: AuthorizationManager,
+    ways: Vec<ClientCredentialsConfig>,
+) -> Result<OAuthTokenResponse, AuthError> {
+    let internal = |error: &dyn std::fmt::Display| AuthError::InternalError(error.to_string());
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| internal(&error))?;
+    let (mut answer, granted) = oneshot::channel();
+    let exchange = move || {
+        let done = runtime.block_on(async {
+            tokio::select! {
+                done = first_granted(manager, ways) => Some(done),
+                () = answer.closed() => None,
+            }
+        });
+        // The other end may be gone.
+        let _ = done.map(|done| answer.send(done).is_ok());
+    };
+    let thread = std::thread::Builder::new().name("oauth".to_owned());
+    thread.spawn(exchange).map_err(|error| internal(&error))?;
+    granted.await.map_err(|error| internal(&error))?
+}
+
+/// Requests a token in the first way that the authorization server and the key allow.
+async fn first_granted(
+    mut manager: AuthorizationManager,
+    ways: Vec<ClientCredentialsConfig>,
+) -> Result<OAuthTokenResponse, AuthError> {
+    let mut unfit = failed("there is no way to authenticate");
+    for way in ways {
+        if let Err(unsupported) = manager.validate_client_credentials_metadata(&way) {
+            unfit = unsupported;
+            continue;
+        }
+        manager.configure_client_credentials(&way)?;
+        match manager.exchange_client_credentials(&way).await {
+            // The key is of another kind, which shows before anything is sent.
+            Err(AuthError::JwtSigningError(_)) => unfit = failed(UNFIT_KEY),
+            granted => return granted,
+        }
+    }
+    Err(unfit)
+}
+
+/// Has a secret sent by HTTP Basic where the metadata names that or no method.
+fn prefer_basic(metadata: &mut AuthorizationMetadata) {
+    let basic = json!("client_secret_basic");
+    let methods = metadata.additional_fields.get(METHODS).and_then(|methods| methods.as_array());
+    if methods.is_none_or(|methods| methods.contains(&basic)) {
+        metadata.additional_fields.insert(METHODS.to_owned(), json!([basic]));
+    }
+}
+
+/// Returns the token of a response, with its lifetime, if it can be sent.
+pub(super) fn checked(response: &OAuthTokenResponse) -> Result<GrantedToken, AuthError> {
+    let token = response.access_token().secret();
+    if *response.token_type() != BasicTokenType::Bearer {
+        return Err(failed("the token is of another type than Bearer"));
+    }
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(failed("the token is empty, or has characters that no token may have"));
+    }
+    Ok((token.clone(), response.expires_in()))
+}
