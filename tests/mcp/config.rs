@@ -501,6 +501,7 @@ fn a_program_that_acts_for_itself_has_an_id_and_one_proof() {
     let absent = serde_json::to_string(&folder.join("absent")).unwrap();
     let grant = r#""grant": "client_credentials""#;
     let id = r#""clientId": "me""#;
+    let idp = r#""issuer": "https://i.example", "tokenEndpoint": "https://i.example/t", "clientId": "at-idp""#;
     let (with_secret, with_key) = (r#"proof: "secret""#, r#"proof: "private key""#);
     let needs = "needs `clientId` and one of `clientSecret`, `clientSecretFile`, `privateKey`, `privateKeyFile`";
     let cases = [
@@ -531,8 +532,41 @@ fn a_program_that_acts_for_itself_has_an_id_and_one_proof() {
             "`privateKeyFile` is for `\"grant\": \"client_credentials\"` alone",
         ),
         (
+            format!(r#""grant": "jwt-bearer", {id}, "assertion": "hidden-text""#),
+            r#"assertion: "***""#,
+        ),
+        (format!(r#""grant": "jwt-bearer", {id}, "assertionFile": {absent}"#), "JwtBearer"),
+        (format!(r#""grant": "jwt-bearer", {id}"#), "one of `assertion`, `assertionFile`"),
+        (
+            format!(
+                r#""grant": "jwt-bearer", {id}, "assertion": "hidden-text", "assertionFile": {absent}"#
+            ),
+            "one of `assertion`, `assertionFile`",
+        ),
+        (
+            format!(r#"{id}, "assertion": "hidden-text""#),
+            "`assertion` is for `\"grant\": \"jwt-bearer\"` alone",
+        ),
+        (
+            format!(
+                r#""grant": "token-exchange", {id}, "clientSecret": "hidden-text", "idp": {{{idp}, "idToken": "hidden-text"}}"#
+            ),
+            r#"id_token: "***""#,
+        ),
+        (
+            format!(
+                r#""grant": "token-exchange", {id}, "clientSecretFile": {secret}, "idp": {{{idp}, "idTokenFile": {absent}}}"#
+            ),
+            "TokenExchange",
+        ),
+        (format!(r#""grant": "token-exchange", {id}, "clientSecret": "x""#), "and `idp` with"),
+        (
+            format!(r#""grant": "token-exchange", {id}, "clientSecret": "x", "idp": {{{idp}}}"#),
+            "one of `idToken`, `idTokenFile`",
+        ),
+        (
             r#""grant": "password""#.to_owned(),
-            r#"one of "authorization_code", "client_credentials""#,
+            r#"one of "authorization_code", "client_credentials", "jwt-bearer", "token-exchange""#,
         ),
     ];
     for (oauth, expected) in cases {

@@ -20,8 +20,8 @@ const EC_KEY: &str = include_str!("keys/p256.pem");
 const RSA_KEY: &str = include_str!("keys/rsa.pem");
 
 /// A server, and the authorization server that it names, at one address.
-struct Office {
-    url: String,
+pub(super) struct Office {
+    pub(super) url: String,
     seen: Seen,
     state: Arc<Mutex<OfficeState>>,
 }
@@ -40,16 +40,16 @@ struct OfficeState {
     elsewhere: Option<String>,
 }
 
-type Twist = Box<dyn Fn(&mut Value) + Send + Sync>;
-type TokenReply = Box<dyn Fn() -> Reply + Send + Sync>;
+pub(super) type Twist = Box<dyn Fn(&mut Value) + Send + Sync>;
+pub(super) type TokenReply = Box<dyn Fn() -> Reply + Send + Sync>;
 
 impl Office {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         Self::with(Box::new(|_| {}), None).await
     }
 
     /// An office with other metadata, or with other answers to requests for tokens.
-    async fn with(twist: Twist, reply: Option<TokenReply>) -> Self {
+    pub(super) async fn with(twist: Twist, reply: Option<TokenReply>) -> Self {
         let state = Arc::new(Mutex::new(OfficeState {
             good: Vec::new(),
             issued: 0,
@@ -73,7 +73,7 @@ impl Office {
         ServerConfig::url(&self.url).retries(0).client_credentials("me", SECRET)
     }
 
-    fn requests(&self, path: &str) -> Vec<Request> {
+    pub(super) fn requests(&self, path: &str) -> Vec<Request> {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|request| request.target.starts_with(path)).cloned().collect()
     }
@@ -142,7 +142,7 @@ impl OfficeState {
     }
 }
 
-async fn mounted(config: ServerConfig) -> (ToolBox, Servers, ServerStatus) {
+pub(super) async fn mounted(config: ServerConfig) -> (ToolBox, Servers, ServerStatus) {
     let toolbox = ToolBox::new();
     let servers = Servers::builder().server("s", config).ask_to_sign_in(true);
     let servers = servers.mount(&toolbox).await.expect("mounted");
@@ -150,7 +150,7 @@ async fn mounted(config: ServerConfig) -> (ToolBox, Servers, ServerStatus) {
     (toolbox, servers, status)
 }
 
-async fn text(toolbox: &ToolBox) -> String {
+pub(super) async fn text(toolbox: &ToolBox) -> String {
     call(toolbox, "s_json", "{}").await.text().into_owned()
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod http;
 mod killed;
 mod live;
 pub(crate) mod oauth;
+mod program_grants;
 mod read;
 mod sign_in_midway;
 pub(crate) mod support;

@@ -246,7 +246,7 @@ impl ClientGrant {
             ProgramGrant::TokenExchange { id, secret, idp } => {
                 if safe_url(&idp.token_endpoint, resource).is_none() {
                     return Err(failed(
-                        "the token endpoint of the identity provider is not https, so the ID token is not sent there",
+                        "the token endpoint of the identity provider is not https, or at a private address, so the ID token is not sent there",
                     ));
                 }
                 token_exchange::exchanged(&metadata, (id, secret), idp, resource, scopes).await
@@ -270,7 +270,7 @@ impl ClientGrant {
         }
         if safe_url(&metadata.token_endpoint, &self.url).is_none() {
             return Err(failed(
-                "the token endpoint is not https, so the credentials are not sent there",
+                "the token endpoint is not https, or at a private address, so the credentials are not sent there",
             ));
         }
         Ok(())
