@@ -210,10 +210,11 @@ impl ServerConfig {
     }
 
     /// Sets the registered client and the assertion of a workload, for which tokens are granted
-    /// (`jwt-bearer`, RFC 7523); no user signs in. Default: a user does. Has no effect on a command.
+    /// (`jwt-bearer`, RFC 7523); no user signs in. Default: a user does. Has no effect on a
+    /// command.
     ///
-    /// The assertion is a JWT that the platform of the workload issues for the authorization server.
-    /// It is sent there by the rules of [`client_credentials`](Self::client_credentials).
+    /// The assertion is a JWT that the platform of the workload issues for the authorization
+    /// server. It is sent there by the rules of [`client_credentials`](Self::client_credentials).
     #[must_use]
     pub fn workload_identity(self, id: impl Into<String>, assertion: impl Into<String>) -> Self {
         let assertion = TokenSource::Text(assertion.into());
@@ -252,8 +253,8 @@ impl ServerConfig {
     }
 
     /// Sets the issuer of the only authorization server that gets the [client
-    /// credentials](Self::client_credentials) or an assertion, compared character by character. Default: the first
-    /// one that the server names. Has no effect on a command.
+    /// credentials](Self::client_credentials) or an assertion, compared character by character.
+    /// Default: the first one that the server names. Has no effect on a command.
     #[must_use]
     pub fn oauth_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.oauth.issuer = Some(issuer.into());
