@@ -1,5 +1,6 @@
 //! Names of tools: their spellings, and the words of those that are written without separators.
 
+use super::compact::WordMap;
 use super::fields::qualified;
 use super::lists::{is_word, known};
 use super::term::key;
@@ -33,6 +34,8 @@ pub(super) fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = Str
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     terms: Terms,
+    /// For each word that was looked at whether it is one of general English.
+    general: WordMap<bool>,
     word: String,
     own: String,
     /// For each end within the word the number of parts up to there, and where the last begins.
@@ -55,11 +58,11 @@ impl Splitter {
             return;
         }
         words::fold(word, &mut self.word);
-        if is_word(&self.word) || known(&self.terms.joined(&[&self.word])).is_some() {
+        if self.is_general() {
             return;
         }
         words::fold(cut(description, super::fields::MAX_SUMMARY), &mut self.own);
-        let Self { terms, word, own, ends } = self;
+        let Self { terms, word, own, ends, .. } = self;
         let own: Vec<&str> = words(own).filter(|own| own.len() > 2 && word.contains(own)).collect();
         let is_own = |part: &str| own.contains(&part);
         let is_stop = |part: &str| known(part).is_some_and(|known| known.stop);
@@ -102,6 +105,16 @@ impl Splitter {
             visit(&word[start..end]);
             end = start;
         }
+    }
+
+    /// Returns `true` if the word is one of general English.
+    fn is_general(&mut self) -> bool {
+        if let Some(&is_general) = self.general.get(&self.word) {
+            return is_general;
+        }
+        let is_general = is_word(&self.word) || known(&self.terms.joined(&[&self.word])).is_some();
+        self.general.insert(&self.word, is_general);
+        is_general
     }
 }
 

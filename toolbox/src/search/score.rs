@@ -6,7 +6,7 @@
 //! row) is computed for those alone.
 
 use super::compact::Posting;
-use super::index::{Filter, Index};
+use super::index::{Filter, Index, IndexEntry};
 use super::query::{Query, QueryTerm};
 use super::term::BREAK;
 
@@ -77,6 +77,8 @@ pub(super) struct Scratch {
     lanes: [Vec<f32>; LANES],
     best: Vec<f32>,
     pub(super) candidates: Vec<Ranked>,
+    /// For each candidate the factor for its name.
+    covers: Vec<f32>,
     /// For each term the query it was last part of.
     marks: Vec<TermMark>,
     mark: u32,
@@ -148,6 +150,7 @@ impl Default for Scratch {
             lanes: Default::default(),
             best: Vec::new(),
             candidates: Vec::new(),
+            covers: Vec::new(),
             marks: Vec::new(),
             mark: 0,
             hints: [0; 16],
@@ -258,38 +261,36 @@ impl Scratch {
     ) {
         let several = self.ends.len() > 1;
         let share = index.weights.sentence;
-        let room = BLOCK.min(index.slots.len());
         let used = if several { LANES } else { 0 };
         for sums in [&mut self.total, &mut self.best].into_iter().chain(&mut self.lanes[..used]) {
-            // Each block leaves its sums at zero, so only new ones have to be set.
-            if sums.len() < room {
-                sums.resize(room, 0.0);
+            // Each block leaves its sums at zero, so they are set once.
+            if sums.is_empty() {
+                *sums = vec![0.0; BLOCK];
             }
         }
         let mut threshold = 0.0;
         for start in (0..index.slots.len()).step_by(BLOCK) {
-            let end = (start + BLOCK).min(index.slots.len());
-            let total = &mut self.total[..end - start];
+            let len = BLOCK.min(index.slots.len() - start);
+            let end = Some(start + len).filter(|&end| end < index.slots.len());
             let mut from = 0;
             for (number, &to) in self.ends.iter().enumerate() {
                 for cursor in &mut cursors[from..to] {
                     let block = cursor.block(end);
                     let lane = &mut self.lanes[number % LANES];
-                    let sums = if several { &mut lane[..end - start] } else { &mut *total };
-                    add(sums, block, start, cursor.own);
+                    add(if several { lane } else { &mut self.total }, block, cursor.own);
                     #[expect(clippy::float_cmp, reason = "one is a copy of the other, or is not")]
                     if cursor.share != cursor.own {
-                        add(total, block, start, cursor.share - cursor.own);
+                        add(&mut self.total, block, cursor.share - cursor.own);
                     }
                 }
                 from = to;
                 let is_last = number + 1 == self.ends.len();
                 if several && (is_last || number % LANES == LANES - 1) {
-                    let best = &mut self.best[..end - start];
+                    let (total, best) = (&mut self.total[..len], &mut self.best[..len]);
                     merge(&mut self.lanes, number % LANES, total, best, is_last.then_some(share));
                 }
             }
-            for (group, sums) in total.chunks_mut(16).enumerate() {
+            for (group, sums) in self.total[..len].chunks_mut(16).enumerate() {
                 if sums.iter().map(|&sum| u32::from(sum > threshold)).sum::<u32>() > 0 {
                     for (at, &score) in sums.iter().enumerate() {
                         let slot = start + group * 16 + at;
@@ -314,45 +315,63 @@ impl Scratch {
 
     /// The second pass: what only a look at the whole tool tells.
     fn look_closer(&mut self, index: &Index, filter: Filter<'_>) {
-        let weights = &index.weights;
         let mut candidates = std::mem::take(&mut self.candidates);
-        for ranked in &mut candidates {
+        let mut covers = std::mem::take(&mut self.covers);
+        covers.clear();
+        // Names are short: the processor fetches those of many tools at once, and with each the
+        // begin of what the tool says.
+        covers.extend(candidates.iter().map(|ranked| {
+            let entry = index.slots[ranked.slot as usize].as_ref();
+            entry.map_or(1.0, |entry| self.cover(index, entry))
+        }));
+        for (ranked, cover) in candidates.iter_mut().zip(&covers) {
             let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
-            let (mut all, mut requested, mut phrases) = (0.0, 0.0, 0.0);
-            // A long text has many words in a row by chance, or on purpose.
-            #[expect(clippy::cast_precision_loss, reason = "a count of words")]
-            let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
-            let mut last = None;
-            for (at, &term) in entry.sequence.iter().enumerate() {
-                let mark = self.mark_of(term);
-                let in_name = at < usize::from(entry.name_len);
-                if in_name && term != BREAK {
-                    let idf = quick_idf(index, index.postings(term).len());
-                    all += idf;
-                    requested += if mark.is_some() { idf } else { 0.0 };
-                }
-                let Some(&TermMark { rare, word, .. }) = mark else {
-                    last = None;
-                    continue;
-                };
-                ranked.answers |= word;
-                if let Some((first, before)) = last
-                    && self.query.phrases.binary_search(&(first, term)).is_ok()
-                {
-                    let weight =
-                        if in_name { weights.name_phrase } else { weights.phrase * length };
-                    phrases += (before + rare) * weight;
-                }
-                last = Some((term, rare));
-            }
-            ranked.score += phrases;
-            if all > 0.0 {
-                let share: f32 = requested / all;
-                ranked.score *= 1.0 + weights.cover * share.powi(weights.cover_power);
-            }
+            ranked.score = (ranked.score + self.look_at(index, entry, &mut ranked.answers)) * cover;
         }
-        self.candidates = candidates;
+        (self.candidates, self.covers) = (candidates, covers);
         self.lift_named(index, filter);
+    }
+
+    /// Returns the factor for the share of a tool's name that is in the query.
+    fn cover(&self, index: &Index, entry: &IndexEntry) -> f32 {
+        let (mut all, mut requested) = (0.0, 0.0);
+        let name = entry.sequence.iter().take(entry.name_len.into());
+        for &term in name.filter(|&&term| term != BREAK) {
+            let idf = quick_idf(index, index.vocabulary.holding(term) as usize);
+            all += idf;
+            requested += if self.mark_of(term).is_some() { idf } else { 0.0 };
+        }
+        if all == 0.0 {
+            return 1.0;
+        }
+        let share: f32 = requested / all;
+        1.0 + index.weights.cover * share.powi(index.weights.cover_power)
+    }
+
+    /// Returns the bonus for words of the query in a row, and notes the words that the tool says.
+    fn look_at(&self, index: &Index, entry: &IndexEntry, answers: &mut u64) -> f32 {
+        let weights = &index.weights;
+        // A long text has many words in a row by chance, or on purpose.
+        #[expect(clippy::cast_precision_loss, reason = "a count of words")]
+        let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
+        let mut phrases = 0.0;
+        let mut last = None;
+        for (at, &term) in entry.sequence.iter().enumerate() {
+            let Some(&TermMark { rare, word, .. }) = self.mark_of(term) else {
+                last = None;
+                continue;
+            };
+            *answers |= word;
+            if let Some((first, before)) = last
+                && self.query.phrases.binary_search(&(first, term)).is_ok()
+            {
+                let in_name = at < usize::from(entry.name_len);
+                let weight = if in_name { weights.name_phrase } else { weights.phrase * length };
+                phrases += (before + rare) * weight;
+            }
+            last = Some((term, rare));
+        }
+        phrases
     }
 
     /// Removes what has next to nothing to do with the request: tools that are worth less than a
@@ -478,26 +497,22 @@ fn merge_lanes<const N: usize>(
     }
 }
 
-/// Adds what the postings of one term weigh to the sums of the block that begins at `start`.
+/// Adds what the postings of one term weigh to the sums of the block that they are in.
 #[inline]
-fn add(sums: &mut [f32], postings: &[Posting], start: usize, weight: f32) {
+fn add(sums: &mut [f32], postings: &[Posting], weight: f32) {
+    // Of a known length, so that the place of a slot needs no check.
+    let Some(sums) = sums.first_chunk_mut::<BLOCK>() else { return };
     for posting in postings {
-        if let Some(sum) = sums.get_mut(posting.slot as usize - start) {
-            *sum += weight * f32::from(posting.impact);
-        }
+        sums[posting.slot as usize % BLOCK] += weight * f32::from(posting.impact);
     }
 }
 
 impl<'i> Cursor<'i> {
-    /// Returns the postings up to `end`, and goes on behind them.
+    /// Returns the postings up to `end`, or all, and goes on behind them.
     #[inline]
-    fn block(&mut self, end: usize) -> &'i [Posting] {
-        let within = |posting: &Posting| (posting.slot as usize) < end;
-        let len = match self.rest.last() {
-            Some(last) if !within(last) => self.rest.partition_point(within),
-            _ => self.rest.len(),
-        };
-        let (block, rest) = self.rest.split_at(len);
+    fn block(&mut self, end: Option<usize>) -> &'i [Posting] {
+        let within = |end| self.rest.partition_point(|posting| (posting.slot as usize) < end);
+        let (block, rest) = self.rest.split_at(end.map_or(self.rest.len(), within));
         self.rest = rest;
         block
     }
