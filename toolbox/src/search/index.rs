@@ -41,6 +41,13 @@ pub(super) struct IndexEntry {
     pub(super) length: u32,
 }
 
+impl IndexEntry {
+    /// Returns the terms of the name.
+    pub(super) fn name(&self) -> &[u32] {
+        &self.sequence[..self.sequence.len().min(self.name_len.into())]
+    }
+}
+
 /// A predicate for the tools that a search may find; `None` is all.
 pub(super) type Filter<'f> = Option<&'f (dyn Fn(&ToolDefinition) -> bool + Send + Sync + 'f)>;
 

@@ -8,7 +8,7 @@
 use super::compact::Posting;
 use super::index::{Filter, Index, IndexEntry};
 use super::query::{Query, QueryTerm};
-use super::term::BREAK;
+use super::term::{BREAK, narrow};
 
 /// Tools whose sums are computed together.
 const BLOCK: usize = 16_384;
@@ -41,6 +41,8 @@ type WordWeights = [f32; 64];
 #[derive(Debug, Clone, Copy)]
 struct Cursor<'i> {
     rest: &'i [Posting],
+    /// The first slot of the rest.
+    next: u32,
     /// The weight of the term within the sentence.
     own: f32,
     /// The weight of the term within the whole request: less, if other sentences contain the term
@@ -77,8 +79,8 @@ pub(super) struct Scratch {
     lanes: [Vec<f32>; LANES],
     best: Vec<f32>,
     pub(super) candidates: Vec<Ranked>,
-    /// For each candidate the factor for its name.
-    covers: Vec<f32>,
+    /// The terms of the candidates' names.
+    names: Vec<u32>,
     /// For each term the query it was last part of.
     marks: Vec<TermMark>,
     mark: u32,
@@ -150,7 +152,7 @@ impl Default for Scratch {
             lanes: Default::default(),
             best: Vec::new(),
             candidates: Vec::new(),
-            covers: Vec::new(),
+            names: Vec::new(),
             marks: Vec::new(),
             mark: 0,
             hints: [0; 16],
@@ -163,7 +165,10 @@ impl Scratch {
     /// Gives each term of the query its weight and the begin of its postings.
     fn open_cursors<'i>(&mut self, index: &'i Index) -> Vec<Cursor<'i>> {
         let weights = &index.weights;
-        let mut cursors = Vec::with_capacity(self.query.wanted.len());
+        // The lists of all terms, before any is looked at: the processor then fetches many at once.
+        let wanted = self.query.wanted.iter();
+        let lists: Vec<_> = wanted.map(|wanted| index.postings(wanted.term)).collect();
+        let mut cursors = Vec::with_capacity(lists.len());
         self.ends.clear();
         self.repeats.clear();
         let several = self.query.sentences.len() > 1;
@@ -184,8 +189,7 @@ impl Scratch {
         self.hints = [0; 16];
         let mut from = 0;
         for &to in &self.query.sentences {
-            for wanted in &self.query.wanted[from..to] {
-                let rest = index.postings(wanted.term);
+            for (wanted, rest) in self.query.wanted[from..to].iter().zip(&lists[from..to]) {
                 let holding = rest.len();
                 let rare = rarity(index, holding);
                 if !wanted.is_value {
@@ -210,12 +214,15 @@ impl Scratch {
                 } else {
                     own
                 };
-                cursors.push(Cursor { rest, own, share });
+                cursors.push(Cursor { rest, next: 0, own, share });
             }
             from = to;
             self.ends.push(cursors.len());
         }
         self.number_words();
+        for cursor in &mut cursors {
+            cursor.next = cursor.rest.first().map_or(u32::MAX, |posting| posting.slot);
+        }
         cursors
     }
 
@@ -271,7 +278,8 @@ impl Scratch {
         let mut threshold = 0.0;
         for start in (0..index.slots.len()).step_by(BLOCK) {
             let len = BLOCK.min(index.slots.len() - start);
-            let end = Some(start + len).filter(|&end| end < index.slots.len());
+            // The last block takes all that is left of a list.
+            let end = (start + len < index.slots.len()).then(|| narrow(start + len));
             let mut from = 0;
             for (number, &to) in self.ends.iter().enumerate() {
                 for cursor in &mut cursors[from..to] {
@@ -316,27 +324,29 @@ impl Scratch {
     /// The second pass: what only a look at the whole tool tells.
     fn look_closer(&mut self, index: &Index, filter: Filter<'_>) {
         let mut candidates = std::mem::take(&mut self.candidates);
-        let mut covers = std::mem::take(&mut self.covers);
-        covers.clear();
-        // Names are short: the processor fetches those of many tools at once, and with each the
-        // begin of what the tool says.
-        covers.extend(candidates.iter().map(|ranked| {
+        let mut names = std::mem::take(&mut self.names);
+        names.clear();
+        // The names of all, before any is looked at: the processor then fetches many tools at once.
+        for ranked in &candidates {
             let entry = index.slots[ranked.slot as usize].as_ref();
-            entry.map_or(1.0, |entry| self.cover(index, entry))
-        }));
-        for (ranked, cover) in candidates.iter_mut().zip(&covers) {
-            let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
-            ranked.score = (ranked.score + self.look_at(index, entry, &mut ranked.answers)) * cover;
+            names.extend_from_slice(entry.map_or(&[], IndexEntry::name));
         }
-        (self.candidates, self.covers) = (candidates, covers);
+        let mut rest = names.as_slice();
+        for ranked in &mut candidates {
+            let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
+            let (name, others) = rest.split_at(entry.name().len());
+            rest = others;
+            ranked.score += self.phrases(index, entry, &mut ranked.answers);
+            ranked.score *= self.cover(index, name);
+        }
+        (self.candidates, self.names) = (candidates, names);
         self.lift_named(index, filter);
     }
 
     /// Returns the factor for the share of a tool's name that is in the query.
-    fn cover(&self, index: &Index, entry: &IndexEntry) -> f32 {
+    fn cover(&self, index: &Index, name: &[u32]) -> f32 {
         let (mut all, mut requested) = (0.0, 0.0);
-        let name = entry.sequence.iter().take(entry.name_len.into());
-        for &term in name.filter(|&&term| term != BREAK) {
+        for &term in name.iter().filter(|&&term| term != BREAK) {
             let idf = quick_idf(index, index.vocabulary.holding(term) as usize);
             all += idf;
             requested += if self.mark_of(term).is_some() { idf } else { 0.0 };
@@ -349,7 +359,7 @@ impl Scratch {
     }
 
     /// Returns the bonus for words of the query in a row, and notes the words that the tool says.
-    fn look_at(&self, index: &Index, entry: &IndexEntry, answers: &mut u64) -> f32 {
+    fn phrases(&self, index: &Index, entry: &IndexEntry, answers: &mut u64) -> f32 {
         let weights = &index.weights;
         // A long text has many words in a row by chance, or on purpose.
         #[expect(clippy::cast_precision_loss, reason = "a count of words")]
@@ -508,12 +518,17 @@ fn add(sums: &mut [f32], postings: &[Posting], weight: f32) {
 }
 
 impl<'i> Cursor<'i> {
-    /// Returns the postings up to `end`, or all, and goes on behind them.
+    /// Returns the postings up to `end`, and goes on behind them.
     #[inline]
-    fn block(&mut self, end: Option<usize>) -> &'i [Posting] {
-        let within = |end| self.rest.partition_point(|posting| (posting.slot as usize) < end);
-        let (block, rest) = self.rest.split_at(end.map_or(self.rest.len(), within));
+    fn block(&mut self, end: Option<u32>) -> &'i [Posting] {
+        let Some(end) = end else { return std::mem::take(&mut self.rest) };
+        if self.next >= end {
+            return &[];
+        }
+        let len = self.rest.partition_point(|posting| posting.slot < end);
+        let (block, rest) = self.rest.split_at(len);
         self.rest = rest;
+        self.next = rest.first().map_or(u32::MAX, |posting| posting.slot);
         block
     }
 }
