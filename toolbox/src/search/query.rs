@@ -152,11 +152,14 @@ impl Query {
         let (mut words_read, mut unknown) = (0.0, 0.0);
         self.joined.clear();
         self.payload.read_sentence(sentence, vocabulary);
-        for word in words(sentence) {
+        // All words, before any is looked at: the processor then fetches several at once.
+        let surface = |word| vocabulary.surface(cut(word, words::MAX_WORD));
+        let surfaces: Vec<_> = words(sentence).map(surface).collect();
+        for (word, surface) in words(sentence).zip(surfaces) {
             if self.wanted.len() >= MAX_TERMS {
                 break;
             }
-            self.pieces_of(word, vocabulary, &mut pieces);
+            self.pieces_from(word, surface, vocabulary, &mut pieces);
             let said = self.payload.weight_of(word, weights);
             let base = asked * said;
             self.in_value = said < 1.0;
@@ -325,8 +328,20 @@ impl Query {
         vocabulary: &Vocabulary,
         pieces: &mut Vec<WordTerm>,
     ) {
+        let surface = vocabulary.surface(cut(word, words::MAX_WORD));
+        self.pieces_from(word, surface, vocabulary, pieces);
+    }
+
+    /// Writes the terms of a word, which are those of its surface if a tool says it.
+    fn pieces_from(
+        &mut self,
+        word: &str,
+        surface: Option<&[WordTerm]>,
+        vocabulary: &Vocabulary,
+        pieces: &mut Vec<WordTerm>,
+    ) {
         pieces.clear();
-        if let Some(known) = vocabulary.surface(cut(word, words::MAX_WORD)) {
+        if let Some(known) = surface {
             pieces.extend_from_slice(known);
             return;
         }

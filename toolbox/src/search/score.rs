@@ -16,6 +16,9 @@ const BLOCK: usize = 16_384;
 /// Sentences whose sums are computed before they are put together.
 const LANES: usize = 4;
 
+/// Sums that are compared at once.
+const WIDTH: usize = 16;
+
 /// Candidates of the second pass, or more if more are asked for.
 const CANDIDATES: usize = 24;
 
@@ -298,10 +301,13 @@ impl Scratch {
                     merge(&mut self.lanes, number % LANES, total, best, is_last.then_some(share));
                 }
             }
-            for (group, sums) in self.total[..len].chunks_mut(16).enumerate() {
+            if filter.is_none() {
+                threshold = reached_by(&self.total[..len], keep).max(threshold);
+            }
+            for (group, sums) in self.total[..len].chunks_mut(WIDTH).enumerate() {
                 if sums.iter().map(|&sum| u32::from(sum > threshold)).sum::<u32>() > 0 {
                     for (at, &score) in sums.iter().enumerate() {
-                        let slot = start + group * 16 + at;
+                        let slot = start + group * WIDTH + at;
                         if score > threshold && index.passes(slot, filter) {
                             #[expect(
                                 clippy::cast_possible_truncation,
@@ -531,6 +537,28 @@ impl<'i> Cursor<'i> {
         self.next = rest.first().map_or(u32::MAX, |posting| posting.slot);
         block
     }
+}
+
+/// Returns a number that at least `keep` of the sums are above, and few others.
+fn reached_by(sums: &[f32], keep: usize) -> f32 {
+    // The best of each part, of more parts than are kept by two thirds.
+    let part = sums.len() / (keep + keep / 3 * 2);
+    if part < WIDTH {
+        return 0.0;
+    }
+    let mut best: Vec<f32> = sums.chunks_exact(part).map(highest).collect();
+    let (_, last, _) = best.select_nth_unstable_by(keep - 1, |a, b| b.total_cmp(a));
+    last.next_down().max(0.0)
+}
+
+/// Returns the highest of the sums, but for the last few of an uneven number.
+fn highest(sums: &[f32]) -> f32 {
+    let higher = |a: f32, b: f32| if b > a { b } else { a };
+    let mut highest = [0.0; WIDTH];
+    for sums in sums.as_chunks::<WIDTH>().0 {
+        highest = std::array::from_fn(|at| higher(highest[at], sums[at]));
+    }
+    highest.into_iter().fold(0.0, higher)
 }
 
 /// Keeps the best, and returns the score that a further one has to beat.

@@ -57,12 +57,12 @@ pub(super) fn narrow(number: usize) -> u32 {
 
 /// Returns the letters and digits of a name in one spelling.
 pub(super) fn key(name: &str) -> String {
-    let mut key = String::with_capacity(name.len());
     if name.is_ascii() {
-        let characters = name.chars().filter(char::is_ascii_alphanumeric);
-        key.extend(characters.map(|c| c.to_ascii_lowercase()));
+        let mut key = name.to_ascii_lowercase();
+        key.retain(|c| c.is_ascii_alphanumeric());
         return key;
     }
+    let mut key = String::with_capacity(name.len());
     let mut out = String::new();
     for word in words(name) {
         words::fold(word, &mut out);
