@@ -192,3 +192,25 @@ fn a_pattern_reads_each_tool_by_itself() {
         [("tool_10".to_owned(), 6.0), ("tool_5".to_owned(), 3.0)]
     );
 }
+
+#[test]
+fn ties_of_many_tools_are_as_many_as_asked_for_and_in_order() {
+    let name = |n: usize| format!("report_{n}");
+    let tool = |n| ToolDefinition::new(name(n), "Shows the sales", json!({"type": "object"}));
+    for count in [30, 640, 700, 3_000, 17_000] {
+        let catalog: Catalog = (0..count).map(tool).collect();
+        catalog.add(tool(3));
+        let hidden = ToolDefinition::new("audit", "Checks accounts", json!({"type": "object"}));
+        catalog.add(hidden);
+        let first = catalog.search("Show the sales. Audit the accounts.").hits().swap_remove(0);
+        assert_eq!(first.definition.name, "audit", "last of {count}");
+        for limit in [1, 10, 24, 25, 100] {
+            for query in ["sales", "Shows reports. The sales!"] {
+                let hits = catalog.search(query).limit(limit).hits();
+                let names: Vec<_> = hits.iter().map(|hit| hit.definition.name.clone()).collect();
+                let expected: Vec<_> = (0..count.min(limit)).map(name).collect();
+                assert_eq!(names, expected, "{query}: {limit} of {count}");
+            }
+        }
+    }
+}
