@@ -1,12 +1,14 @@
 //! A call as its handler receives it: the text of its arguments, its context, and the reading of
 //! both.
 
+mod fill;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 
+use self::fill::{Aside, object_of};
 use super::arena::Arena;
-use super::argument::Absent;
 use super::describe;
 use super::reader::{ArgumentReader, NO_KEY};
 use super::signature::{ArgumentSignature, ArgumentSource, Described, Signature, SignatureBuilder};
@@ -68,7 +70,8 @@ impl<'given> HandlerCall<'given> {
 
     /// Adds the repairs of the arguments to the result, and the mark of the gate if it refused
     /// them.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "it has nothing to do for most calls")]
+    #[inline(always)]
     pub(crate) fn conclude(mut self, result: &mut ToolResult) {
         if *self.refused.get_mut() {
             result.mark_as_gate();
@@ -206,149 +209,6 @@ impl<'given> HandlerCall<'given> {
 
     fn bounds(&self) -> ValidationLimits {
         ValidationLimits { depth: self.depth }
-    }
-
-    /// Reads the text straight into the slots, and stops at the first fault.
-    fn fill<'call>(
-        &'call self,
-        text: &'call str,
-        slots: &mut [&mut dyn Fill<'call>],
-    ) -> Result<(), ReadFailure> {
-        let mut reader = self.reader(text);
-        let arguments = &self.signature.arguments[..];
-        let mut filled = 0_u64;
-        let mut next = 0;
-        let mut aside: Option<Box<Aside<'_>>> = None;
-        let mut before = b'{';
-        loop {
-            // Models write arguments in the order of the schema and without blanks, so that is
-            // tried first.
-            let index = match arguments.get(next) {
-                Some(argument) if reader.take_lead(before, &argument.lead) => next,
-                _ if before == b',' && reader.take_last_brace() => break,
-                _ => match self.find(&mut reader, before, &mut aside)? {
-                    NextField::Argument(index) => index,
-                    NextField::Spread => {
-                        before = b',';
-                        continue;
-                    }
-                    NextField::End => break,
-                },
-            };
-            before = b',';
-            let argument = &arguments[index];
-            if filled & (1 << index) != 0 {
-                return Err(ReadFailure::Refused);
-            }
-            next = index + 1;
-            let start = reader.position();
-            if argument.null_is_absent && reader.take_null() {
-                aside.get_or_insert_default().nulls.push(Repair::null_left_out(&argument.name));
-                continue;
-            }
-            filled |= 1 << index;
-            slots[index].read(&mut reader)?;
-            if argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed() {
-                self.check(&argument.name, reader.text_from(start))?;
-            }
-        }
-        end(&mut reader)?;
-        if let Some(aside) = aside {
-            filled |= self.gather(*aside, text, slots)?;
-        }
-        if filled != self.signature.all {
-            for (index, slot) in slots.iter_mut().enumerate() {
-                if filled & (1 << index) == 0 {
-                    self.absent(&arguments[index], &mut **slot)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds the next field whatever the order, behind `before` and any blanks.
-    #[inline(never)]
-    fn find<'call>(
-        &'call self,
-        reader: &mut ArgumentReader<'call>,
-        before: u8,
-        aside: &mut Option<Box<Aside<'call>>>,
-    ) -> Result<NextField, ReadFailure> {
-        if before == b'{' {
-            if reader.peek_token() != Some(b'{') {
-                return Err(ReadFailure::Refused);
-            }
-            reader.enter()?;
-            if reader.peek_token() == Some(b'}') {
-                reader.leave(b'}')?;
-                return Ok(NextField::End);
-            }
-        } else if !reader.next_field()? {
-            reader.leave(b'}')?;
-            return Ok(NextField::End);
-        }
-        let start = reader.position();
-        let key = reader.string()?;
-        reader.expect(b':')?;
-        reader.peek_token();
-        let arguments = &self.signature.arguments;
-        let is = |argument: &ArgumentSignature| {
-            !argument.lead.is_empty() && argument.name == key.as_str()
-        };
-        if let Some(index) = arguments.iter().position(is) {
-            return Ok(NextField::Argument(index));
-        }
-        aside.get_or_insert_default().take(key.as_str(), start, arguments, reader)?;
-        Ok(NextField::Spread)
-    }
-
-    fn absent<'call>(
-        &'call self,
-        argument: &ArgumentSignature,
-        slot: &mut dyn Fill<'call>,
-    ) -> Result<(), ReadFailure> {
-        if let ArgumentSource::Fields { .. } = argument.origin {
-            let mut reader = ArgumentReader::new("{}", &self.arena, self.depth);
-            return Ok(slot.read(&mut reader)?);
-        }
-        slot.absent(self.context).map_err(|absent| match absent {
-            Absent::Required => ReadFailure::Refused,
-            Absent::Unavailable(error) => ReadFailure::Unavailable(error),
-        })
-    }
-
-    /// Fills the flattened arguments from the fields that belong to them, and notes the nulls that
-    /// count as absent.
-    fn gather<'call>(
-        &'call self,
-        aside: Aside<'call>,
-        text: &str,
-        slots: &mut [&mut dyn Fill<'call>],
-    ) -> Result<u64, ReadFailure> {
-        if !aside.nulls.is_empty() {
-            // After a full check, its own notes are kept.
-            self.arena.note(aside.nulls);
-        }
-        let mut filled = 0;
-        for (index, fields) in aside.objects {
-            let argument = &self.signature.arguments[index];
-            if let ArgumentSource::Fields { rest: true, .. } = argument.origin {
-                // Only the whole schema has the keywords that bound a field which is not a named
-                // argument.
-                let schema = &self.signature.schema;
-                let faults = validate::conforms(text, schema, schema, "", &self.bounds());
-                ReadFailure::from_faults(faults)?;
-            } else {
-                for (name, value) in &fields {
-                    self.check(name, value)?;
-                }
-            }
-            let text = self.arena.keep(object_of(&fields));
-            let mut reader = ArgumentReader::new(text, &self.arena, self.depth);
-            slots[index].read(&mut reader)?;
-            filled |= 1 << index;
-        }
-        Ok(filled)
     }
 
     /// Checks one argument against its schema, for faults that deserializing does not detect.
@@ -571,68 +431,4 @@ impl From<ReadError> for ReadFailure {
 #[inline]
 fn end(reader: &mut ArgumentReader<'_>) -> Result<(), ReadFailure> {
     if reader.peek_token().is_none() { Ok(()) } else { Err(ReadFailure::Refused) }
-}
-
-/// The next item in an argument object.
-enum NextField {
-    /// The value of an argument.
-    Argument(usize),
-    /// A field of a flattened argument, which was kept.
-    Spread,
-    /// The end of the object.
-    End,
-}
-
-/// Data that few calls have: fields of flattened arguments, and nulls that count as absent.
-#[derive(Default)]
-struct Aside<'call> {
-    objects: Vec<(usize, Vec<(String, &'call str)>)>,
-    nulls: Vec<Repair>,
-}
-
-impl<'call> Aside<'call> {
-    /// Keeps the value of a field that is no argument by itself.
-    fn take(
-        &mut self,
-        name: &str,
-        key_start: usize,
-        arguments: &[ArgumentSignature],
-        reader: &mut ArgumentReader<'call>,
-    ) -> Result<(), ReadFailure> {
-        let start = reader.position();
-        reader.skip()?;
-        if self.put(name, reader.text_from(start), arguments) {
-            Ok(())
-        } else {
-            Err(ReadError::new("an unknown argument", key_start).into())
-        }
-    }
-
-    /// Adds a field to the argument that it belongs to; returns whether there is one.
-    fn put(&mut self, name: &str, value: &'call str, arguments: &[ArgumentSignature]) -> bool {
-        let has = |argument: &ArgumentSignature| matches!(&argument.origin, ArgumentSource::Fields { names, .. } if names.iter().any(|own| own == name));
-        let takes_rest = |argument: &ArgumentSignature| {
-            matches!(argument.origin, ArgumentSource::Fields { rest: true, .. })
-        };
-        let owner =
-            arguments.iter().position(has).or_else(|| arguments.iter().position(takes_rest));
-        let Some(owner) = owner else { return false };
-        let at = match self.objects.iter().position(|(index, _)| *index == owner) {
-            Some(at) => at,
-            None => {
-                self.objects.push((owner, Vec::new()));
-                self.objects.len() - 1
-            }
-        };
-        self.objects[at].1.push((name.to_owned(), value));
-        true
-    }
-}
-
-/// Writes an object with these fields.
-fn object_of(fields: &[(String, &str)]) -> String {
-    let fields = fields
-        .iter()
-        .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str())));
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }

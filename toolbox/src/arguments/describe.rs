@@ -239,7 +239,7 @@ impl ArgumentSignature {
     fn new(name: &'static str, origin: ArgumentSource) -> Self {
         Self {
             name: name.into(),
-            lead: if origin == ArgumentSource::Field { Lead::of(name) } else { Lead::default() },
+            lead: if origin == ArgumentSource::Field { Lead::of(name) } else { Lead::none() },
             origin,
             policing: Policing::default(),
             null_is_absent: false,

@@ -85,6 +85,14 @@ impl<'call> ArgumentReader<'call> {
     /// Skips white space and returns the next byte without taking it.
     #[inline]
     pub(crate) fn peek_token(&mut self) -> Option<u8> {
+        match self.peek() {
+            Some(byte) if byte <= b' ' => self.skip_blanks(),
+            other => other,
+        }
+    }
+
+    #[inline(never)]
+    fn skip_blanks(&mut self) -> Option<u8> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\n' | b'\t' | b'\r') => self.position += 1,
@@ -173,16 +181,13 @@ impl<'call> ArgumentReader<'call> {
     /// the reader then stands on the value.
     #[inline]
     pub(crate) fn take_lead(&mut self, before: u8, lead: &Lead) -> bool {
-        let Some([first, rest @ ..]) = self.bytes().get(self.position..) else { return false };
-        if *first != before || !lead.starts(rest) {
+        if !lead.starts(before, &self.bytes()[self.position..]) {
             return false;
         }
         // This enters the outermost object too, so its level is counted here.
         self.depth -= usize::from(before == b'{');
         self.position += 1 + lead.text.len();
-        if self.peek().is_some_and(|byte| byte <= b' ') {
-            self.peek_token();
-        }
+        self.peek_token();
         true
     }
 
@@ -403,27 +408,25 @@ impl<'call> ArgumentReader<'call> {
     #[inline]
     fn integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
         let negative = self.peek_token() == Some(b'-');
-        let start = self.position;
-        let digits = self.bytes().get(start + usize::from(negative)..).unwrap_or_default();
-        let mut value: u64 = 0;
-        let mut len = 0;
-        let mut behind = 0;
-        for &byte in digits {
+        let (bytes, start) = (self.bytes(), self.position);
+        let first = start + usize::from(negative);
+        let (mut at, mut value) = (first, 0_u64);
+        let behind = loop {
+            let byte = bytes.get(at).copied().unwrap_or_default();
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
-                behind = byte;
-                break;
+                break byte;
             }
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            len += 1;
-        }
-        let plain = (1..=18).contains(&len)
-            && (len == 1 || digits[0] != b'0')
+            at += 1;
+        };
+        let plain = matches!(at - first, 1..=18)
+            && (at - first == 1 || bytes[first] != b'0')
             && !matches!(behind, b'.' | b'e' | b'E');
         if !plain {
             return self.careful_integer(visitor);
         }
-        self.position = start + usize::from(negative) + len;
+        self.position = at;
         let result = if negative {
             visitor.visit_i64(value.cast_signed().wrapping_neg())
         } else {

@@ -297,7 +297,21 @@ impl ToolResult {
 
     /// Returns the text of a result that is one text, without copying it.
     #[must_use]
+    #[inline]
     pub fn into_text(self) -> String {
+        match self {
+            Self { content: ResultParts::One(Content::Text(text)), extra: None, .. }
+                if !text.is_empty() =>
+            {
+                text.into_string()
+            }
+            result => result.take_text(),
+        }
+    }
+
+    /// Returns the text of any result.
+    #[inline(never)]
+    fn take_text(self) -> String {
         match self.content {
             ResultParts::One(Content::Text(text)) if !text.is_empty() => text.into_string(),
             content => Self { content, ..self }.text().into_owned(),

@@ -1,5 +1,6 @@
 //! The entry of the gate: looks up the tool, and runs the call in place if it needs no waiting.
 
+use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,14 +16,33 @@ use crate::context::{Decision, Taint, ToolContext, UNUSED_CONTEXT};
 use crate::text::{QUOTED, nearest_n, quote};
 use crate::tool::{BoxedHandler, Tool};
 
-/// The state of a call after the part that needs no waiting.
-enum Begun {
-    Done(ToolResult),
-    /// Refused, in a box that keeps a record of that.
+/// A request to call a tool: all of it but its id.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    name: &'a str,
+    text: &'a str,
+    caller_context: Option<&'a ToolContext>,
+    pass: Pass,
+}
+
+/// A call that is not finished, since it has to wait.
+enum UnfinishedCall {
+    /// Refused, which may have to be recorded.
     Refused(Box<RefusedCall>),
     /// Only the tool's own future is left to wait for.
     InPlace(CallInPlace),
     Waiting(AdmittedCall),
+}
+
+impl UnfinishedCall {
+    /// Waits for the result.
+    async fn finish(self, arguments: Arguments, settings: &BoxSettings) -> ToolResult {
+        match self {
+            Self::Refused(refused) => refused.answer(arguments).await,
+            Self::InPlace(mut admitted) => admitted.run(arguments.as_str(), settings).await,
+            Self::Waiting(admitted) => OwnedCall::finish(admitted, arguments).await,
+        }
+    }
 }
 
 impl ToolBox {
@@ -62,20 +82,27 @@ impl ToolBox {
     }
 
     /// Makes one call.
+    #[allow(clippy::manual_async_fn, reason = "an `async fn` copies the call once more")]
     #[inline]
-    pub(crate) async fn dispatch(
+    pub(crate) fn dispatch(
         &self,
         caller_context: Option<&ToolContext>,
-        call: ToolCall,
+        mut call: ToolCall,
         pass: Pass,
-    ) -> ToolResult {
-        match self.begin(call.id, &call.name, call.arguments.as_str(), caller_context, pass) {
-            Begun::Done(result) => result,
-            Begun::Refused(refused) => refused.record(call.arguments).await,
-            Begun::InPlace(mut admitted) => {
-                admitted.run(call.arguments.as_str(), &self.shared.settings).await
-            }
-            Begun::Waiting(admitted) => OwnedCall::finish(admitted, call.arguments).await,
+    ) -> impl Future<Output = ToolResult> + Send {
+        async move {
+            let rest = {
+                let (call, mut result) = (&mut call, None);
+                let (name, text) = (&*call.name, call.arguments.as_str());
+                let request = Request { name, text, caller_context, pass };
+                let rest = self.begin(&mut call.id, request, &mut result);
+                if let Some(result) = result {
+                    return result;
+                }
+                rest
+            };
+            let Some(rest) = rest else { unreachable!("{UNANSWERED}") };
+            rest.finish(take(&mut call.arguments), &self.shared.settings).await
         }
     }
 
@@ -91,59 +118,83 @@ impl ToolBox {
     /// As for [`ToolBox::call`].
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let arguments = &*arguments.as_arguments();
-        let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
-            Begun::Done(result) => result,
-            Begun::Refused(refused) => refused.record(arguments.into()).await,
-            Begun::InPlace(mut admitted) => admitted.run(arguments, &self.shared.settings).await,
-            Begun::Waiting(admitted) => OwnedCall::finish(admitted, arguments.into()).await,
+        let mut id = String::new();
+        let mut result = None;
+        let request = Request { name, text: arguments, caller_context: None, pass: Pass::default() };
+        let rest = self.begin(&mut id, request, &mut result);
+        let settings = &self.shared.settings;
+        let result = match (result, rest) {
+            (Some(result), _) => result,
+            (None, Some(UnfinishedCall::InPlace(mut call))) => call.run(arguments, settings).await,
+            (None, Some(rest)) => rest.finish(arguments.into(), settings).await,
+            (None, None) => unreachable!("{UNANSWERED}"),
         };
         let failed = result.is_error();
         let text = result.into_text();
         if failed { Err(text) } else { Ok(text) }
     }
 
-    /// Runs a call as far as it goes without waiting: for most synchronous tools, to its end.
-    #[allow(clippy::inline_always, reason = "else every result is moved once more")]
+    /// Runs a call as far as it goes without waiting, for most synchronous tools to its end; sets
+    /// its result, or returns the rest of the call.
+    ///
+    /// The result is set and not returned, since each step that returns it copies it.
+    #[allow(clippy::inline_always, reason = "else its arguments go through memory")]
     #[inline(always)]
     fn begin(
         &self,
-        id: String,
-        name: &str,
-        text: &str,
-        caller_context: Option<&ToolContext>,
-        pass: Pass,
-    ) -> Begun {
+        id: &mut String,
+        request: Request<'_>,
+        result: &mut Option<ToolResult>,
+    ) -> Option<UnfinishedCall> {
+        let Request { name, text, caller_context, pass } = request;
         let snapshot = self.shared.current.load();
         let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
         let is_open = |entry: &&ToolEntry| {
             entry.visibility == Visibility::Listed || self.is_open_to(entry, pass, caller_context)
         };
         let Some(entry) = found.filter(is_open) else {
-            return self.not_found(&snapshot, id, name, caller_context);
+            return Some(self.not_found(&snapshot, take(id), request));
         };
         let settings = &self.shared.settings;
         let permitted = entry.permitted
             && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
         if !permitted || text.len() > settings.argument_bytes {
-            return self.refuse(entry, permitted, id, text, caller_context);
+            return Some(self.refuse(entry, permitted, take(id), request));
         }
         let tool = entry.tool.inner();
+        if entry.at_once
+            && settings.is_plain
+            && caller_context.is_none_or(|context| context.values.is_none())
+            && !tool.signature.uses_context
+            && let BoxedHandler::Sync(handler) = &tool.handler
+            && !trace::is_on()
+        {
+            let depth = settings.argument_depth;
+            let result =
+                run::sync_into(&**handler, tool, &UNUSED_CONTEXT, text, depth, result);
+            result.fit(settings.result_bytes, || &tool.definition);
+            result.call_id = take(id);
+            return None;
+        }
+        self.begin_in_context(entry, take(id), request, result)
+    }
+
+    /// Begins a call that waits, or whose handler reads its context.
+    #[inline(never)]
+    fn begin_in_context(
+        &self,
+        entry: &ToolEntry,
+        id: String,
+        request: Request<'_>,
+        result: &mut Option<ToolResult>,
+    ) -> Option<UnfinishedCall> {
+        let Request { text, caller_context, pass, .. } = request;
+        let (tool, settings) = (entry.tool.inner(), &self.shared.settings);
         let values = caller_context.and_then(ToolContext::values_below);
         let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
         if in_place && !tool.signature.uses_context {
-            return match &tool.handler {
-                BoxedHandler::Sync(handler) => {
-                    let depth = settings.argument_depth;
-                    let mut result = run::sync(&**handler, tool, &UNUSED_CONTEXT, text, depth);
-                    result.call_id = id;
-                    result.fit(settings.result_bytes, || &tool.definition);
-                    Begun::Done(result)
-                }
-                BoxedHandler::Async(_) => {
-                    let context = ToolContext { call_id: id, ..ToolContext::default() };
-                    Begun::InPlace(CallInPlace { tool: entry.tool.clone(), context })
-                }
-            };
+            let context = ToolContext { call_id: id, ..ToolContext::default() };
+            return Some(UnfinishedCall::InPlace(CallInPlace { tool: entry.tool.clone(), context }));
         }
         let mut context = ToolContext {
             call_id: id,
@@ -160,23 +211,23 @@ impl ToolBox {
                 context = context.observed_by(settings.reporter.as_ref(), caller);
             }
             let (tool, shared) = (entry.tool.clone(), Arc::clone(&self.shared));
-            return Begun::Waiting(AdmittedCall { tool, shared, context });
+            return Some(UnfinishedCall::Waiting(AdmittedCall { tool, shared, context }));
         }
         match &tool.handler {
             BoxedHandler::Async(_) => {
-                Begun::InPlace(CallInPlace { tool: entry.tool.clone(), context })
+                Some(UnfinishedCall::InPlace(CallInPlace { tool: entry.tool.clone(), context }))
             }
             BoxedHandler::Sync(handler) => {
                 let depth = settings.argument_depth;
-                let mut result = run::sync(&**handler, tool, &context, text, depth);
-                result.call_id = std::mem::take(&mut context.call_id);
+                let result = run::sync_into(&**handler, tool, &context, text, depth, result);
                 result.fit(settings.result_bytes, || &tool.definition);
-                Begun::Done(result)
+                result.call_id = take(&mut context.call_id);
+                None
             }
         }
     }
 
-    /// Reports a call that was refused, and returns its result.
+    /// Reports a call that was refused.
     #[cold]
     fn refused(
         &self,
@@ -186,12 +237,12 @@ impl ToolBox {
         arguments: &str,
         caller_context: Option<&ToolContext>,
         result: ToolResult,
-    ) -> Begun {
+    ) -> RefusedCall {
         let settings = &self.shared.settings;
         let caller = caller_context.unwrap_or(&UNUSED_CONTEXT);
         let is_watched = settings.reporter.is_some() || caller.observer().is_some();
         if !is_watched && settings.auditor.is_none() {
-            return Begun::Done(answer(id, result));
+            return RefusedCall { result: answer(id, result), record: None };
         }
         let context = ToolContext {
             call_id: id.clone(),
@@ -209,14 +260,10 @@ impl ToolBox {
         context.report(|| CallReport::Refused { tool: name, code, arguments });
         let end = CallReport::Finished { tool: name, result: &result, took: Duration::ZERO };
         context.report(|| end);
-        let result = answer(id, result);
-        match &settings.auditor {
-            None => Begun::Done(result),
-            Some(auditor) => {
-                let (auditor, tool) = (Arc::clone(auditor), name.to_owned());
-                Begun::Refused(Box::new(RefusedCall { auditor, context, tool, result }))
-            }
-        }
+        let record = settings.auditor.as_ref().map(|auditor| {
+            (Arc::clone(auditor), context, name.to_owned())
+        });
+        RefusedCall { result: answer(id, result), record }
     }
 
     /// Records a decision with which a paused run goes on, where the box keeps a record.
@@ -249,11 +296,8 @@ impl ToolBox {
     ) -> ToolResult {
         let snapshot = self.shared.current.load_full();
         let (entry, text) = (snapshot.get(&call.name), call.arguments.as_str());
-        match self.refused(call.id, entry, &call.name, text, caller_context, result) {
-            Begun::Refused(refused) => refused.record(call.arguments).await,
-            Begun::Done(result) => result,
-            Begun::InPlace(_) | Begun::Waiting(_) => unreachable!("the call was refused"),
-        }
+        let refused = self.refused(call.id, entry, &call.name, text, caller_context, result);
+        refused.answer(call.arguments).await
     }
 
     /// Returns `true` if a tool that is not listed can be called: a deferred one may be hidden
@@ -273,15 +317,11 @@ impl ToolBox {
     }
 
     #[cold]
-    fn not_found(
-        &self,
-        snapshot: &Snapshot,
-        id: String,
-        name: &str,
-        caller_context: Option<&ToolContext>,
-    ) -> Begun {
+    fn not_found(&self, snapshot: &Snapshot, id: String, request: Request<'_>) -> UnfinishedCall {
+        let Request { name, caller_context, .. } = request;
         let result = unknown_tool(snapshot, name, &self.shared.settings, caller_context);
-        self.refused(id, None, name, "", caller_context, result)
+        let refused = self.refused(id, None, name, "", caller_context, result);
+        UnfinishedCall::Refused(Box::new(refused))
     }
 
     #[cold]
@@ -290,30 +330,34 @@ impl ToolBox {
         entry: &ToolEntry,
         permitted: bool,
         id: String,
-        arguments: &str,
-        caller_context: Option<&ToolContext>,
-    ) -> Begun {
+        request: Request<'_>,
+    ) -> UnfinishedCall {
+        let Request { text, caller_context, .. } = request;
         let name = entry.tool.name();
-        let result = refusal(name, permitted, arguments, &self.shared.settings);
-        self.refused(id, Some(entry), name, arguments, caller_context, result)
+        let result = refusal(name, permitted, text, &self.shared.settings);
+        let refused = self.refused(id, Some(entry), name, text, caller_context, result);
+        UnfinishedCall::Refused(Box::new(refused))
     }
 }
 
-/// A refused call that is to be recorded.
+/// The message of a bug: a call that is over without a result.
+const UNANSWERED: &str = "a call that does not wait has a result";
+
+/// A refused call.
 struct RefusedCall {
-    auditor: SharedAuditor,
-    context: ToolContext,
-    tool: String,
     result: ToolResult,
+    /// The record that the box keeps of it, the context and the tool.
+    record: Option<(SharedAuditor, ToolContext, String)>,
 }
 
 impl RefusedCall {
-    /// Records the call, and returns its result.
-    async fn record(self, arguments: Arguments) -> ToolResult {
+    /// Records the call where that is asked for, and returns its result.
+    async fn answer(self, arguments: Arguments) -> ToolResult {
+        let Some((auditor, context, tool)) = self.record else { return self.result };
         let step = AuditedStep::Result { result: &self.result, took: Duration::ZERO };
-        match self.auditor.record(&self.context, &self.tool, &arguments, step).await {
+        match Box::pin(auditor.record(&context, &tool, &arguments, step)).await {
             Ok(()) => self.result,
-            Err(result) => answer(self.context.call_id, result),
+            Err(result) => answer(context.call_id, result),
         }
     }
 }

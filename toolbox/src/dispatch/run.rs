@@ -25,31 +25,46 @@ use crate::panics::forget_quietly;
 use crate::tool::layer::{Innermost, Layers};
 use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
 
+/// Runs a synchronous handler where it is called; sets its result, and returns that.
+///
+/// The result is set and not returned, since each step that returns it copies it.
+#[allow(clippy::inline_always, reason = "else its arguments go through memory")]
+#[inline(always)]
+pub(super) fn sync_into<'r>(
+    handler: &SyncHandler,
+    tool: &ToolInner,
+    context: &ToolContext,
+    text: &str,
+    depth: usize,
+    result: &'r mut Option<ToolResult>,
+) -> &'r mut ToolResult {
+    let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        let result = result.insert(handler(&call));
+        if !tool.running.relays {
+            result.unmark();
+        }
+    }));
+    let result = match (caught, result) {
+        (Ok(()), Some(result)) => result,
+        (Err(payload), result) => result.insert(panicked(&tool.definition.name, payload)),
+        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
+    };
+    call.conclude(result);
+    result
+}
+
 /// Runs a synchronous handler where it is called.
-#[inline]
-pub(super) fn sync(
+fn sync(
     handler: &SyncHandler,
     tool: &ToolInner,
     context: &ToolContext,
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
-    // Set within the closure: a result that is returned from it is copied once more.
-    let mut returned = None;
-    let run = || {
-        let result = returned.insert(handler(&call));
-        if !tool.running.relays {
-            result.unmark();
-        }
-    };
-    let mut result = match (catch_unwind(AssertUnwindSafe(run)), returned) {
-        (Err(payload), _) => panicked(&tool.definition.name, payload),
-        (Ok(()), Some(result)) => result,
-        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
-    };
-    call.conclude(&mut result);
-    result
+    let mut result = None;
+    sync_into(handler, tool, context, text, depth, &mut result);
+    result.unwrap_or_else(|| unreachable!("its result was set"))
 }
 
 /// Runs a tool's own handler, without its layers and without supervision.
