@@ -59,6 +59,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -
                     fields.required.push(Value::from(argument.name));
                 }
                 ArgumentSignature {
+                    lead: Lead::of(argument.name, described.signature.arguments.is_empty()),
                     policing,
                     null_is_absent: optional,
                     ..ArgumentSignature::new(argument.name, ArgumentSource::Field)
@@ -239,7 +240,7 @@ impl ArgumentSignature {
     fn new(name: &'static str, origin: ArgumentSource) -> Self {
         Self {
             name: name.into(),
-            lead: if origin == ArgumentSource::Field { Lead::of(name) } else { Lead::none() },
+            lead: Lead::none(),
             origin,
             policing: Policing::default(),
             null_is_absent: false,

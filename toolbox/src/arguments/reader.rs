@@ -177,26 +177,23 @@ impl<'call> ArgumentReader<'call> {
         self.escaped_string(start)
     }
 
-    /// Takes the byte `before` and a key with its colon, if they come next without blanks between;
-    /// the reader then stands on the value.
-    #[inline]
-    pub(crate) fn take_lead(&mut self, before: u8, lead: &Lead) -> bool {
-        if !lead.starts(before, &self.bytes()[self.position..]) {
+    /// Takes a key with what stands before it and its colon, if they come next without blanks
+    /// between; the reader then stands on the value.
+    #[allow(clippy::inline_always, reason = "a call costs more than it does")]
+    #[inline(always)]
+    pub(crate) fn take_lead(&mut self, lead: &Lead) -> bool {
+        if !lead.starts(&self.bytes()[self.position..]) {
             return false;
         }
-        // This enters the outermost object too, so its level is counted here.
-        self.depth -= usize::from(before == b'{');
-        self.position += 1 + lead.text.len();
+        self.position += lead.text.len();
         self.peek_token();
         true
     }
 
-    /// Takes a closing brace that is the last byte of the text.
+    /// Returns `true` if nothing is left but a closing brace.
     #[inline]
-    pub(crate) fn take_last_brace(&mut self) -> bool {
-        let is_last = matches!(self.bytes().get(self.position..), Some([b'}']));
-        self.position += usize::from(is_last);
-        is_last
+    pub(crate) fn is_at_last_brace(&self) -> bool {
+        self.position + 1 == self.text.len() && self.peek() == Some(b'}')
     }
 
     /// Moves to the next key of an object, behind a comma; returns `false` if there is none.

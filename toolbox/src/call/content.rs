@@ -147,6 +147,7 @@ impl ResourceContents {
 impl Text {
     /// Returns the text alone.
     #[must_use]
+    #[inline]
     pub fn into_string(self) -> String {
         self.text
     }

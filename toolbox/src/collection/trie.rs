@@ -73,12 +73,13 @@ impl<T, K: Key<T>> Trie<T, K> {
     /// Returns the value of a key.
     #[inline]
     pub(super) fn get(&self, key: u64) -> Option<&Arc<T>> {
-        let (mut node, mut below) = (&self.root, self.digits);
+        // The digits that are left of the key, the next one foremost.
+        let (mut node, mut path) = (&self.root, key << (u64::BITS - self.digits * DIGIT));
         loop {
             match node {
                 TrieNode::Branch(children) => {
-                    below -= 1;
-                    node = &children[digit(key, below)];
+                    node = &children[digit(path, MOST_DIGITS - 1)];
+                    path <<= DIGIT;
                 }
                 TrieNode::Leaf(value) => return (K::of(value) == key).then_some(value),
                 TrieNode::Empty => return None,

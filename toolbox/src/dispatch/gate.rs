@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::admitted::{AdmittedCall, CallInPlace, OwnedCall, Pass, answer};
 use super::{run, trace};
+use crate::arguments::call::HandlerCall;
 use crate::call::{
     Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
 };
@@ -15,15 +16,6 @@ use crate::context::observer::CallReport;
 use crate::context::{Decision, Taint, ToolContext, UNUSED_CONTEXT};
 use crate::text::{QUOTED, nearest_n, quote};
 use crate::tool::{BoxedHandler, Tool};
-
-/// A request to call a tool: all of it but its id.
-#[derive(Clone, Copy)]
-struct Request<'a> {
-    name: &'a str,
-    text: &'a str,
-    caller_context: Option<&'a ToolContext>,
-    pass: Pass,
-}
 
 /// A call that is not finished, since it has to wait.
 enum UnfinishedCall {
@@ -94,8 +86,8 @@ impl ToolBox {
             let rest = {
                 let (call, mut result) = (&mut call, None);
                 let (name, text) = (&*call.name, call.arguments.as_str());
-                let request = Request { name, text, caller_context, pass };
-                let rest = self.begin(&mut call.id, request, &mut result);
+                let id = || take(&mut call.id);
+                let rest = self.begin(id, name, text, caller_context, pass, &mut result);
                 if let Some(result) = result {
                     return result;
                 }
@@ -118,10 +110,8 @@ impl ToolBox {
     /// As for [`ToolBox::call`].
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let arguments = &*arguments.as_arguments();
-        let mut id = String::new();
-        let mut result = None;
-        let request = Request { name, text: arguments, caller_context: None, pass: Pass::default() };
-        let rest = self.begin(&mut id, request, &mut result);
+        let (pass, mut result) = (Pass::default(), None);
+        let rest = self.begin(String::new, name, arguments, None, pass, &mut result);
         let settings = &self.shared.settings;
         let result = match (result, rest) {
             (Some(result), _) => result,
@@ -142,24 +132,26 @@ impl ToolBox {
     #[inline(always)]
     fn begin(
         &self,
-        id: &mut String,
-        request: Request<'_>,
+        id: impl FnOnce() -> String,
+        name: &str,
+        text: &str,
+        caller_context: Option<&ToolContext>,
+        pass: Pass,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
-        let Request { name, text, caller_context, pass } = request;
         let snapshot = self.shared.current.load();
         let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
         let is_open = |entry: &&ToolEntry| {
             entry.visibility == Visibility::Listed || self.is_open_to(entry, pass, caller_context)
         };
         let Some(entry) = found.filter(is_open) else {
-            return Some(self.not_found(&snapshot, take(id), request));
+            return Some(self.not_found(&snapshot, id(), name, caller_context));
         };
         let settings = &self.shared.settings;
         let permitted = entry.permitted
             && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
         if !permitted || text.len() > settings.argument_bytes {
-            return Some(self.refuse(entry, permitted, take(id), request));
+            return Some(self.refuse(entry, permitted, id(), text, caller_context));
         }
         let tool = entry.tool.inner();
         if entry.at_once
@@ -170,13 +162,20 @@ impl ToolBox {
             && !trace::is_on()
         {
             let depth = settings.argument_depth;
-            let result =
-                run::sync_into(&**handler, tool, &UNUSED_CONTEXT, text, depth, result);
+            let call = HandlerCall::new(
+                &UNUSED_CONTEXT,
+                Some(&tool.definition),
+                text,
+                &tool.signature,
+                depth,
+            );
+            let result = run::contained(tool, result, || handler(&call));
+            call.conclude(result);
             result.fit(settings.result_bytes, || &tool.definition);
-            result.call_id = take(id);
+            result.call_id = id();
             return None;
         }
-        self.begin_in_context(entry, take(id), request, result)
+        self.begin_in_context(entry, id(), text, caller_context, pass, result)
     }
 
     /// Begins a call that waits, or whose handler reads its context.
@@ -185,10 +184,11 @@ impl ToolBox {
         &self,
         entry: &ToolEntry,
         id: String,
-        request: Request<'_>,
+        text: &str,
+        caller_context: Option<&ToolContext>,
+        pass: Pass,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
-        let Request { text, caller_context, pass, .. } = request;
         let (tool, settings) = (entry.tool.inner(), &self.shared.settings);
         let values = caller_context.and_then(ToolContext::values_below);
         let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
@@ -219,9 +219,9 @@ impl ToolBox {
             }
             BoxedHandler::Sync(handler) => {
                 let depth = settings.argument_depth;
-                let result = run::sync_into(&**handler, tool, &context, text, depth, result);
+                let result = result.insert(run::sync(&**handler, tool, &context, text, depth));
                 result.fit(settings.result_bytes, || &tool.definition);
-                result.call_id = take(&mut context.call_id);
+                result.call_id = context.call_id;
                 None
             }
         }
@@ -317,8 +317,13 @@ impl ToolBox {
     }
 
     #[cold]
-    fn not_found(&self, snapshot: &Snapshot, id: String, request: Request<'_>) -> UnfinishedCall {
-        let Request { name, caller_context, .. } = request;
+    fn not_found(
+        &self,
+        snapshot: &Snapshot,
+        id: String,
+        name: &str,
+        caller_context: Option<&ToolContext>,
+    ) -> UnfinishedCall {
         let result = unknown_tool(snapshot, name, &self.shared.settings, caller_context);
         let refused = self.refused(id, None, name, "", caller_context, result);
         UnfinishedCall::Refused(Box::new(refused))
@@ -330,9 +335,9 @@ impl ToolBox {
         entry: &ToolEntry,
         permitted: bool,
         id: String,
-        request: Request<'_>,
+        text: &str,
+        caller_context: Option<&ToolContext>,
     ) -> UnfinishedCall {
-        let Request { text, caller_context, .. } = request;
         let name = entry.tool.name();
         let result = refusal(name, permitted, text, &self.shared.settings);
         let refused = self.refused(id, Some(entry), name, text, caller_context, result);

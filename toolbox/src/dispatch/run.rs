@@ -25,45 +25,40 @@ use crate::panics::forget_quietly;
 use crate::tool::layer::{Innermost, Layers};
 use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
 
-/// Runs a synchronous handler where it is called; sets its result, and returns that.
+/// Runs a synchronous handler with its panics contained; sets its result, and returns that.
 ///
 /// The result is set and not returned, since each step that returns it copies it.
-#[allow(clippy::inline_always, reason = "else its arguments go through memory")]
-#[inline(always)]
-pub(super) fn sync_into<'r>(
-    handler: &SyncHandler,
+#[inline]
+pub(super) fn contained<'r>(
     tool: &ToolInner,
-    context: &ToolContext,
-    text: &str,
-    depth: usize,
     result: &'r mut Option<ToolResult>,
+    handler: impl FnOnce() -> ToolResult,
 ) -> &'r mut ToolResult {
-    let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
     let caught = catch_unwind(AssertUnwindSafe(|| {
-        let result = result.insert(handler(&call));
+        let result = result.insert(handler());
         if !tool.running.relays {
             result.unmark();
         }
     }));
-    let result = match (caught, result) {
+    match (caught, result) {
         (Ok(()), Some(result)) => result,
         (Err(payload), result) => result.insert(panicked(&tool.definition.name, payload)),
         (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
-    };
-    call.conclude(result);
-    result
+    }
 }
 
 /// Runs a synchronous handler where it is called.
-fn sync(
+pub(super) fn sync(
     handler: &SyncHandler,
     tool: &ToolInner,
     context: &ToolContext,
     text: &str,
     depth: usize,
 ) -> ToolResult {
+    let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
     let mut result = None;
-    sync_into(handler, tool, context, text, depth, &mut result);
+    let set = contained(tool, &mut result, || handler(&call));
+    call.conclude(set);
     result.unwrap_or_else(|| unreachable!("its result was set"))
 }
 

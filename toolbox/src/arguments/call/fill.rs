@@ -23,21 +23,23 @@ impl HandlerCall<'_> {
         text: &'call str,
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<(), ReadFailure> {
-        let mut reader = self.reader(text);
-        let mut filled = Filled::default();
-        let (mut before, mut bit) = (b'{', 1);
+        // The object itself is a level, which the reader does not enter.
+        let Some(depth) = self.depth.checked_sub(1) else { return Err(ReadFailure::Refused) };
+        let mut reader = ArgumentReader::new(text, &self.arena, depth);
+        reader = reader.knowing(&self.signature.shapes);
+        let (mut filled, mut bit) = (Filled::default(), 1);
         // Models write arguments in the order of the schema and without blanks, so that is tried
         // first.
         let mut free = slots.iter_mut();
         for argument in &self.signature.arguments {
-            if !reader.take_lead(before, &argument.lead) {
+            if !reader.take_lead(&argument.lead) {
                 break;
             }
             let Some(slot) = free.next() else { break };
             self.read_value(argument, bit, &mut **slot, &mut reader, &mut filled)?;
-            (before, bit) = (b',', bit << 1);
+            bit <<= 1;
         }
-        if before == b'{' || !reader.take_last_brace() {
+        if bit == 1 || !reader.is_at_last_brace() {
             let next = bit.trailing_zeros() as usize;
             filled = self.fill_in_any_order(next, &mut reader, slots, filled)?;
         }
@@ -57,20 +59,20 @@ impl HandlerCall<'_> {
         mut filled: Filled<'call>,
     ) -> Result<Filled<'call>, ReadFailure> {
         let arguments = &self.signature.arguments[..];
-        let mut before = if next == 0 { b'{' } else { b',' };
+        let mut is_first = next == 0;
         loop {
             let index = match arguments.get(next) {
-                Some(argument) if reader.take_lead(before, &argument.lead) => next,
-                _ => match self.find(reader, before, &mut filled.aside)? {
+                Some(argument) if !is_first && reader.take_lead(&argument.lead) => next,
+                _ => match self.find(reader, is_first, &mut filled.aside)? {
                     NextField::Argument(index) => index,
                     NextField::Spread => {
-                        before = b',';
+                        is_first = false;
                         continue;
                     }
                     NextField::End => break,
                 },
             };
-            before = b',';
+            is_first = false;
             let bit = 1 << index;
             if filled.slots & bit != 0 {
                 return Err(ReadFailure::Refused);
@@ -128,25 +130,22 @@ impl HandlerCall<'_> {
         Ok(())
     }
 
-    /// Finds the next field whatever the order, behind `before` and any blanks.
+    /// Finds the next field whatever the order, behind any blanks.
     #[inline(never)]
     fn find<'call>(
         &'call self,
         reader: &mut ArgumentReader<'call>,
-        before: u8,
+        is_first: bool,
         aside: &mut Option<Box<Aside<'call>>>,
     ) -> Result<NextField, ReadFailure> {
-        if before == b'{' {
-            if reader.peek_token() != Some(b'{') {
-                return Err(ReadFailure::Refused);
-            }
-            reader.enter()?;
-            if reader.peek_token() == Some(b'}') {
-                reader.leave(b'}')?;
-                return Ok(NextField::End);
-            }
-        } else if !reader.next_field()? {
-            reader.leave(b'}')?;
+        let is_there = if is_first {
+            reader.expect(b'{')?;
+            reader.peek_token() != Some(b'}')
+        } else {
+            reader.next_field()?
+        };
+        if !is_there {
+            reader.expect(b'}')?;
             return Ok(NextField::End);
         }
         let start = reader.position();

@@ -44,7 +44,8 @@ pub(super) const WORD: usize = 8;
 /// A one in every byte of a word.
 const ONES: u64 = u64::MAX / 0xff;
 
-/// A key in quotes and its colon, as they stand before a value.
+/// A key in quotes and its colon, as they stand before a value, behind the brace or comma before
+/// them.
 #[derive(Debug, Clone)]
 pub(crate) struct Lead {
     pub(super) text: Box<str>,
@@ -55,13 +56,15 @@ pub(crate) struct Lead {
 }
 
 impl Lead {
-    /// The lead of an argument that is no field by itself, which nothing starts with.
+    /// Returns the lead of an argument that is no field by itself, which nothing starts with.
     pub(crate) fn none() -> Self {
         Self { text: Box::default(), word: 1, mask: 0 }
     }
 
-    pub(crate) fn of(name: &str) -> Self {
-        let text = format!("\"{name}\":").into_boxed_str();
+    /// Returns the lead of the first argument of an object, or of another one.
+    pub(crate) fn of(name: &str, is_first: bool) -> Self {
+        let before = if is_first { '{' } else { ',' };
+        let text = format!("{before}\"{name}\":").into_boxed_str();
         let len = text.len().min(WORD);
         let mut word = [0; WORD];
         word[..len].copy_from_slice(&text.as_bytes()[..len]);
@@ -73,23 +76,15 @@ impl Lead {
         self.text.is_empty()
     }
 
-    /// Returns `true` if `bytes` start with the byte `before` and this key.
     #[inline]
-    pub(super) fn starts(&self, before: u8, bytes: &[u8]) -> bool {
-        match bytes.first_chunk::<{ WORD + 1 }>() {
-            Some([first, word @ ..]) => {
-                *first == before
-                    && u64::from_le_bytes(*word) & self.mask == self.word
-                    && (self.text.len() <= WORD || bytes[1..].starts_with(self.text.as_bytes()))
+    pub(super) fn starts(&self, bytes: &[u8]) -> bool {
+        match bytes.first_chunk() {
+            Some(first) => {
+                u64::from_le_bytes(*first) & self.mask == self.word
+                    && (self.text.len() <= WORD || bytes.starts_with(self.text.as_bytes()))
             }
-            None => self.starts_short(before, bytes),
+            None => !self.is_empty() && bytes.starts_with(self.text.as_bytes()),
         }
-    }
-
-    #[inline(never)]
-    fn starts_short(&self, before: u8, bytes: &[u8]) -> bool {
-        let key = bytes.strip_prefix(&[before]);
-        !self.is_empty() && key.is_some_and(|key| key.starts_with(self.text.as_bytes()))
     }
 }
 

@@ -39,7 +39,8 @@ impl ToolResult {
     /// they alone are too large. Of the texts, the first stay whole; of the one that does not fit,
     /// the head and the tail stay; those after it are dropped. A failure keeps its text and may
     /// lose parts that cannot be cut. A success never gets longer by this.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "most results are small, and need no call")]
+    #[inline(always)]
     pub(crate) fn fit<'t>(&mut self, limit: usize, tool: impl FnOnce() -> &'t ToolDefinition) {
         // Most results are small.
         if self.extra.is_none()
