@@ -55,10 +55,10 @@ impl Arena {
         let _ = self.kept.get_or_init(Box::default).repairs.set(repairs);
     }
 
-    /// Takes the recorded repairs.
+    /// Returns the recorded repairs.
     #[inline]
-    pub(crate) fn repairs(&mut self) -> Option<Vec<Repair>> {
-        self.kept.get_mut()?.repairs.take()
+    pub(crate) fn into_repairs(self) -> Option<Vec<Repair>> {
+        self.kept.into_inner()?.repairs.take()
     }
 }
 

@@ -9,6 +9,8 @@ mod access;
 mod number;
 mod words;
 
+use std::mem::take;
+
 use memchr::memchr2;
 use serde::de::{self, Visitor};
 
@@ -16,9 +18,10 @@ use self::access::{Array, Object, Seen};
 pub(super) use self::access::{NO_KEY, Nothing};
 use self::number::{exact, whole_number};
 pub(super) use self::words::Lead;
-use self::words::{WORD, copy_run, first_special, simple_escape};
+use self::words::{PIECE, WORD, first_special, simple_escape, unescape};
 use super::arena::Arena;
 use super::shapes::Shapes;
+use crate::schema::Policing;
 use crate::validate::ReadError;
 
 type Read<T> = Result<T, ReadError>;
@@ -50,11 +53,16 @@ impl<'call> ArgumentReader<'call> {
         self
     }
 
-    /// Returns `true` if a type with names that the schema does not have was read since the last
-    /// call.
+    /// Returns `true` if a value that was just read must be checked against its schema too.
     #[inline]
-    pub(crate) fn take_renamed(&mut self) -> bool {
-        std::mem::take(&mut self.renamed)
+    pub(super) fn must_check(&mut self, policing: Policing) -> bool {
+        (policing.constrained || self.unpoliced || self.renamed) && self.must_check_read(policing)
+    }
+
+    #[inline(never)]
+    fn must_check_read(&mut self, policing: Policing) -> bool {
+        let (unpoliced, renamed) = (take(&mut self.unpoliced), take(&mut self.renamed));
+        policing.must_check(unpoliced) || renamed
     }
 
     #[inline]
@@ -64,12 +72,6 @@ impl<'call> ArgumentReader<'call> {
 
     pub(crate) fn text_from(&self, start: usize) -> &'call str {
         &self.text[start..self.position]
-    }
-
-    /// Returns `true` if unknown fields may have been missed since the last call.
-    #[inline]
-    pub(crate) fn take_unpoliced(&mut self) -> bool {
-        std::mem::take(&mut self.unpoliced)
     }
 
     #[inline]
@@ -236,43 +238,43 @@ impl<'call> ArgumentReader<'call> {
     #[inline(never)]
     fn escaped_string(&mut self, start: usize) -> Read<LentText<'call>> {
         let bytes = self.bytes();
-        let run = self.position - start;
-        let mut rest = &bytes[self.position..];
-        let mut buffer = Vec::with_capacity((8 * (run + 32)).min(bytes.len() - start));
-        buffer.extend_from_slice(&bytes[start..self.position]);
-        while let [b'\\', letter, behind @ ..] = rest {
-            if let Some(byte) = simple_escape(*letter) {
-                buffer.push(byte);
-                rest = behind;
-            } else {
-                self.position = bytes.len() - rest.len();
-                let wide = self.unicode_escape()?;
-                buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes());
-                rest = &bytes[self.position..];
+        let (mut text, mut piece) = (Vec::new(), [0; PIECE]);
+        let (mut before, mut wide) = (&bytes[start..self.position], [0; 4]);
+        loop {
+            let (len, rest) = unescape(&bytes[self.position..], &mut piece);
+            let (run, rest) = rest.split_at(memchr2(b'"', b'\\', rest).unwrap_or(rest.len()));
+            // Only at its end is the length of the text known, and the rest is as long at most.
+            let most = if rest.first() == Some(&b'"') { 0 } else { rest.len() };
+            text.reserve_exact(before.len() + len + run.len() + most);
+            for part in [before, &piece[..len], run] {
+                text.extend_from_slice(part);
             }
-            // The buffer of a long text grows by large steps, so that it is rarely copied again.
-            if buffer.capacity() - buffer.len() < WORD {
-                buffer.reserve_exact((3 * buffer.len()).clamp(64, rest.len() + 64));
-            }
-            rest = copy_run(rest, &mut buffer);
+            self.position = bytes.len() - rest.len();
+            before = match rest {
+                [b'\\', letter, ..] if simple_escape(*letter).is_some() => &[],
+                [b'\\', ..] => self.unicode_escape()?.encode_utf8(&mut wide).as_bytes(),
+                _ => break,
+            };
         }
-        self.position = bytes.len() - rest.len();
         let raw = &bytes[start..self.position];
         if raw.iter().fold(0xff, |least, &byte| least.min(byte)) < 0x20 {
             return self.control();
         }
-        self.expect_end(rest)?;
+        self.expect_end()?;
+        if text.capacity() > 2 * text.len() {
+            text.shrink_to_fit();
+        }
         // Whole characters were copied, so this never fails; it costs a fraction of what copying
         // did.
-        match String::from_utf8(buffer) {
+        match String::from_utf8(text) {
             Ok(text) => Ok(LentText::Owned(text)),
             Err(_) => self.fail("a string that is no text"),
         }
     }
 
     /// Takes the quote that ends a string.
-    fn expect_end(&mut self, rest: &[u8]) -> Read<()> {
-        if rest.first() != Some(&b'"') {
+    fn expect_end(&mut self) -> Read<()> {
+        if self.peek() != Some(b'"') {
             return self.fail("the string does not end");
         }
         self.position += 1;

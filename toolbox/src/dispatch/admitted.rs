@@ -28,8 +28,8 @@ pub(super) struct AdmittedCall {
 /// An admitted call of an async tool that needs nothing around it.
 pub(super) struct CallInPlace {
     pub(super) tool: Tool,
-    /// The context, or nothing but the id of the call if the handler reads no context.
-    pub(super) context: ToolContext,
+    /// The context, if the handler reads it.
+    pub(super) context: Option<ToolContext>,
 }
 
 /// An admitted call that owns its arguments, and so may wait or move to another task.

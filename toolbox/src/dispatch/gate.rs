@@ -14,27 +14,17 @@ use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry, Visibility};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
 use crate::context::observer::CallReport;
 use crate::context::{Decision, Taint, ToolContext, UNUSED_CONTEXT};
+use crate::future::BoxFuture;
 use crate::text::{QUOTED, nearest_n, quote};
 use crate::tool::{BoxedHandler, Tool};
 
 /// A call that is not finished, since it has to wait.
 enum UnfinishedCall {
-    /// Refused, which may have to be recorded.
-    Refused(Box<RefusedCall>),
     /// Only the tool's own future is left to wait for.
     InPlace(CallInPlace),
     Waiting(AdmittedCall),
-}
-
-impl UnfinishedCall {
-    /// Waits for the result.
-    async fn finish(self, arguments: Arguments, settings: &BoxSettings) -> ToolResult {
-        match self {
-            Self::Refused(refused) => refused.answer(arguments).await,
-            Self::InPlace(mut admitted) => admitted.run(arguments.as_str(), settings).await,
-            Self::Waiting(admitted) => OwnedCall::finish(admitted, arguments).await,
-        }
-    }
+    /// Refused, which may have to be recorded.
+    Refused(Box<RefusedCall>),
 }
 
 impl ToolBox {
@@ -83,18 +73,22 @@ impl ToolBox {
         pass: Pass,
     ) -> impl Future<Output = ToolResult> + Send {
         async move {
-            let rest = {
+            let mut rest;
+            {
                 let (call, mut result) = (&mut call, None);
                 let (name, text) = (&*call.name, call.arguments.as_str());
-                let id = || take(&mut call.id);
-                let rest = self.begin(id, name, text, caller_context, pass, &mut result);
+                rest = self.begin(&mut call.id, name, text, caller_context, pass, &mut result);
                 if let Some(result) = result {
                     return result;
                 }
-                rest
-            };
-            let Some(rest) = rest else { unreachable!("{UNANSWERED}") };
-            rest.finish(take(&mut call.arguments), &self.shared.settings).await
+            }
+            match rest {
+                Some(UnfinishedCall::InPlace(ref mut place)) => {
+                    let (text, settings) = (call.arguments.as_str(), &self.shared.settings);
+                    place.run(&mut call.id, text, settings).await
+                }
+                rest => finish(rest, take(&mut call.arguments)).await,
+            }
         }
     }
 
@@ -110,14 +104,14 @@ impl ToolBox {
     /// As for [`ToolBox::call`].
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let arguments = &*arguments.as_arguments();
-        let (pass, mut result) = (Pass::default(), None);
-        let rest = self.begin(String::new, name, arguments, None, pass, &mut result);
-        let settings = &self.shared.settings;
+        let (mut id, mut result) = (String::new(), None);
+        let rest = self.begin(&mut id, name, arguments, None, Pass::default(), &mut result);
         let result = match (result, rest) {
             (Some(result), _) => result,
-            (None, Some(UnfinishedCall::InPlace(mut call))) => call.run(arguments, settings).await,
-            (None, Some(rest)) => rest.finish(arguments.into(), settings).await,
-            (None, None) => unreachable!("{UNANSWERED}"),
+            (None, Some(UnfinishedCall::InPlace(mut place))) => {
+                place.run(&mut id, arguments, &self.shared.settings).await
+            }
+            (None, rest) => finish(rest, arguments.into()).await,
         };
         let failed = result.is_error();
         let text = result.into_text();
@@ -132,7 +126,7 @@ impl ToolBox {
     #[inline(always)]
     fn begin(
         &self,
-        id: impl FnOnce() -> String,
+        id: &mut String,
         name: &str,
         text: &str,
         caller_context: Option<&ToolContext>,
@@ -145,13 +139,13 @@ impl ToolBox {
             entry.visibility == Visibility::Listed || self.is_open_to(entry, pass, caller_context)
         };
         let Some(entry) = found.filter(is_open) else {
-            return Some(self.not_found(&snapshot, id(), name, caller_context));
+            return Some(self.not_found(&snapshot, take(id), name, caller_context));
         };
         let settings = &self.shared.settings;
         let permitted = entry.permitted
             && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
         if !permitted || text.len() > settings.argument_bytes {
-            return Some(self.refuse(entry, permitted, id(), text, caller_context));
+            return Some(self.refuse(entry, permitted, take(id), text, caller_context));
         }
         let tool = entry.tool.inner();
         if entry.at_once
@@ -172,10 +166,10 @@ impl ToolBox {
             let result = run::contained(tool, result, || handler(&call));
             call.conclude(result);
             result.fit(settings.result_bytes, || &tool.definition);
-            result.call_id = id();
+            result.call_id = take(id);
             return None;
         }
-        self.begin_in_context(entry, id(), text, caller_context, pass, result)
+        self.begin_in_context(entry, id, text, caller_context, pass, result)
     }
 
     /// Begins a call that waits, or whose handler reads its context.
@@ -183,7 +177,7 @@ impl ToolBox {
     fn begin_in_context(
         &self,
         entry: &ToolEntry,
-        id: String,
+        id: &mut String,
         text: &str,
         caller_context: Option<&ToolContext>,
         pass: Pass,
@@ -193,11 +187,11 @@ impl ToolBox {
         let values = caller_context.and_then(ToolContext::values_below);
         let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
         if in_place && !tool.signature.uses_context {
-            let context = ToolContext { call_id: id, ..ToolContext::default() };
-            return Some(UnfinishedCall::InPlace(CallInPlace { tool: entry.tool.clone(), context }));
+            let tool = entry.tool.clone();
+            return Some(UnfinishedCall::InPlace(CallInPlace { tool, context: None }));
         }
         let mut context = ToolContext {
-            call_id: id,
+            call_id: take(id),
             tool: Some(Arc::clone(tool.definition.arc())),
             values,
             bound: tool.running.state.clone(),
@@ -215,7 +209,8 @@ impl ToolBox {
         }
         match &tool.handler {
             BoxedHandler::Async(_) => {
-                Some(UnfinishedCall::InPlace(CallInPlace { tool: entry.tool.clone(), context }))
+                let (tool, context) = (entry.tool.clone(), Some(context));
+                Some(UnfinishedCall::InPlace(CallInPlace { tool, context }))
             }
             BoxedHandler::Sync(handler) => {
                 let depth = settings.argument_depth;
@@ -345,8 +340,14 @@ impl ToolBox {
     }
 }
 
-/// The message of a bug: a call that is over without a result.
-const UNANSWERED: &str = "a call that does not wait has a result";
+/// Finishes a call that does not run in place.
+fn finish(call: Option<UnfinishedCall>, arguments: Arguments) -> BoxFuture<'static, ToolResult> {
+    match call {
+        Some(UnfinishedCall::Waiting(admitted)) => OwnedCall::finish(admitted, arguments),
+        Some(UnfinishedCall::Refused(refused)) => Box::pin(refused.answer(arguments)),
+        Some(UnfinishedCall::InPlace(_)) | None => unreachable!("a call waits or has a result"),
+    }
+}
 
 /// A refused call.
 struct RefusedCall {
@@ -360,7 +361,7 @@ impl RefusedCall {
     async fn answer(self, arguments: Arguments) -> ToolResult {
         let Some((auditor, context, tool)) = self.record else { return self.result };
         let step = AuditedStep::Result { result: &self.result, took: Duration::ZERO };
-        match Box::pin(auditor.record(&context, &tool, &arguments, step)).await {
+        match auditor.record(&context, &tool, &arguments, step).await {
             Ok(()) => self.result,
             Err(result) => answer(context.call_id, result),
         }

@@ -1,7 +1,10 @@
 //! Execution of an admitted call, up to its result.
 
+use std::future::poll_fn;
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -18,7 +21,7 @@ use crate::context::approval::{Approval, Condition};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
 use crate::context::keeper::ResultTokens;
 use crate::context::observer::CallReport;
-use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
+use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, UNUSED_CONTEXT, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
 use crate::panics::forget_quietly;
@@ -28,7 +31,8 @@ use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
 /// Runs a synchronous handler with its panics contained; sets its result, and returns that.
 ///
 /// The result is set and not returned, since each step that returns it copies it.
-#[inline]
+#[allow(clippy::inline_always, reason = "it is a part of each of its two callers")]
+#[inline(always)]
 pub(super) fn contained<'r>(
     tool: &ToolInner,
     result: &'r mut Option<ToolResult>,
@@ -84,14 +88,66 @@ impl CallInPlace {
     ///
     /// The caller keeps the call, so that its future holds it once.
     #[inline]
-    pub(super) async fn run(&mut self, text: &str, settings: &BoxSettings) -> ToolResult {
+    pub(super) async fn run(
+        &mut self,
+        id: &mut String,
+        text: &str,
+        settings: &BoxSettings,
+    ) -> ToolResult {
         let tool = self.tool.inner();
-        let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
-        let mut result = run_here(tool, &self.context, text, settings, timeout).await;
+        let (context, depth) =
+            (self.context.as_ref().unwrap_or(&UNUSED_CONTEXT), settings.argument_depth);
+        let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+        let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, wakers)));
+        let mut result = match first.await {
+            Ok(result) => result,
+            Err(future) => {
+                let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
+                let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
+                run.of_handler = !tool.running.relays;
+                run.await
+            }
+        };
+        call.conclude(&mut result);
         result.fit(settings.result_bytes, || &tool.definition);
-        result.call_id = std::mem::take(&mut self.context.call_id);
+        result.call_id = self.context.as_mut().map_or_else(|| take(id), |own| take(&mut own.call_id));
         result
     }
+}
+
+/// Makes the future of an async handler and polls it; returns its result, or the future if it
+/// waits.
+///
+/// A future that does not wait needs no supervision but that of its panics.
+#[inline]
+fn first_poll<'call>(
+    tool: &ToolInner,
+    call: &'call HandlerCall<'call>,
+    context: &mut Context<'_>,
+) -> Result<ToolResult, BoxFuture<'call, ToolResult>> {
+    let BoxedHandler::Async(handler) = &tool.handler else { unreachable!("the handler is async") };
+    let (mut future, mut result) = (None, None);
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        if let Poll::Ready(returned) = future.insert(handler(call)).as_mut().poll(context) {
+            let result = result.insert(returned);
+            if !tool.running.relays {
+                result.unmark();
+            }
+        }
+    }));
+    let result = match (caught, result) {
+        (Ok(()), Some(result)) => result,
+        (Err(payload), _) => panicked(&tool.definition.name, payload),
+        (Ok(()), None) => match future {
+            Some(future) => return Err(future),
+            None => unreachable!("a future was made"),
+        },
+    };
+    // Not dropped by the closure: a panic of the drop would end the process if the poll panicked.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
+        forget_quietly(payload);
+    }
+    Ok(result)
 }
 
 /// Runs a tool's own handler in place, supervised.

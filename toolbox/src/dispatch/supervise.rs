@@ -1,6 +1,7 @@
 //! Supervision of a future: contains its panics, bounds its time, and lets its caller cancel it.
 
 use std::any::Any;
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -34,6 +35,8 @@ pub(crate) enum SupervisedEnd<T> {
 /// for neither. Without a tokio runtime, time is not bounded.
 pub(crate) struct Supervised<'a, T> {
     future: Option<BoxFuture<'a, T>>,
+    /// `true` if the future was polled just before, and waits.
+    is_polled: bool,
     cancellation: Option<&'a CancellationToken>,
     timeout: Option<Duration>,
     /// The context whose questions to a person put the timeout off.
@@ -52,7 +55,8 @@ impl<'a, T> Supervised<'a, T> {
         cancellation: Option<&'a CancellationToken>,
         timeout: Option<Duration>,
     ) -> Self {
-        Self { future: Some(future), cancellation, timeout, asking: None, limits: None }
+        let future = Some(future);
+        Self { future, is_polled: false, cancellation, timeout, asking: None, limits: None }
     }
 }
 
@@ -63,7 +67,9 @@ impl<T> Future for Supervised<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<SupervisedEnd<T>> {
         let this = &mut *self;
         let Some(future) = &mut this.future else { return Poll::Pending };
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        let poll = || future.as_mut().poll(context);
+        let poll = if take(&mut this.is_polled) { Ok(Poll::Pending) } else { catch_unwind(AssertUnwindSafe(poll)) };
+        match poll {
             Ok(Poll::Ready(output)) => return Poll::Ready(SupervisedEnd::Done(output)),
             Ok(Poll::Pending) => {}
             Err(payload) => return Poll::Ready(SupervisedEnd::Panicked(payload)),
@@ -189,6 +195,12 @@ impl<'a> SupervisedCall<'a> {
     /// Marks the result as that of a handler or a layer, and not of the gate.
     pub(super) fn of_handler(mut self) -> Self {
         self.of_handler = true;
+        self
+    }
+
+    /// Supervises a step that was polled just before and waits, without polling it again at once.
+    pub(super) fn polled(mut self) -> Self {
+        self.inner.is_polled = true;
         self
     }
 

@@ -103,7 +103,7 @@ impl HandlerCall<'_> {
         let start = reader.position();
         slot.read(reader)?;
         filled.slots |= bit;
-        if argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed() {
+        if reader.must_check(argument.policing) {
             self.check(&argument.name, reader.text_from(start))?;
         }
         Ok(())

@@ -1,26 +1,44 @@
 //! Text searched, copied and compared eight bytes at a time.
 
-use memchr::memchr2;
+/// The bytes that are unescaped at once.
+pub(super) const PIECE: usize = 1024;
+/// The bytes without an escape behind which another way to search is faster.
+const LONG_RUN: usize = 8 * WORD;
 
-/// Copies text up to the next quote or backslash, and returns what is left from there on.
-#[inline]
-pub(super) fn copy_run<'a>(mut rest: &'a [u8], buffer: &mut Vec<u8>) -> &'a [u8] {
-    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut
-    // back.
-    for _ in 0..8 {
-        let Some((word, behind)) = rest.split_first_chunk() else { break };
-        buffer.extend_from_slice(word);
-        match first_quote_or_backslash(*word) {
-            None => rest = behind,
-            Some(at) => {
-                buffer.truncate(buffer.len() - (WORD - at));
-                return &rest[at..];
-            }
-        }
+/// Unescapes text into `piece`; returns the bytes that it filled, and the rest of the text.
+///
+/// It ends at a quote, an escape of more than one letter and in a long run without escapes, and
+/// where the piece is full. Whole words are copied, and what is behind a quote or a backslash is
+/// overwritten.
+pub(super) fn unescape<'a>(mut text: &'a [u8], piece: &mut [u8; PIECE]) -> (usize, &'a [u8]) {
+    const LAST: usize = PIECE - 2 * WORD;
+    let (mut len, mut end) = (0, LONG_RUN);
+    while len <= end.min(LAST) {
+        let word = text.first_chunk().copied().unwrap_or_else(|| last_word(text));
+        piece[len..len + WORD].copy_from_slice(&word);
+        let Some(at) = first_quote_or_backslash(word) else {
+            len += WORD;
+            text = &text[WORD..];
+            continue;
+        };
+        len += at;
+        text = &text[at..];
+        let [b'\\', letter, behind @ ..] = text else { break };
+        let Some(byte) = simple_escape(*letter) else { break };
+        piece[len] = byte;
+        len += 1;
+        text = behind;
+        end = len + LONG_RUN;
     }
-    let len = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    buffer.extend_from_slice(&rest[..len]);
-    &rest[len..]
+    (len, text)
+}
+
+/// Returns the last bytes of a text as a word, which quotes fill.
+#[cold]
+fn last_word(text: &[u8]) -> [u8; WORD] {
+    let mut word = [b'"'; WORD];
+    word[..text.len()].copy_from_slice(text);
+    word
 }
 
 /// Returns the character of an escape of one letter.
