@@ -119,7 +119,7 @@ pub fn make_sync(
 ) -> Tool {
     let described = Mutex::default();
     run(&HandlerCall::asking(&ToolContext::new(), &Signature::default(), &described));
-    meta.tool(BoxedHandler::Sync(Arc::new(run)), described.into_inner(), output)
+    meta.tool(BoxedHandler::sync(run), described.into_inner(), output)
 }
 
 /// Makes a tool of an async function.

@@ -420,7 +420,7 @@ impl<'call> ArgumentReader<'call> {
             at += 1;
         };
         let plain = matches!(at - first, 1..=18)
-            && (at - first == 1 || bytes[first] != b'0')
+            && (bytes[first] != b'0' || at - first == 1)
             && !matches!(behind, b'.' | b'e' | b'E');
         if !plain {
             return self.careful_integer(visitor);

@@ -79,19 +79,22 @@ impl ToolTable {
             (product as u64) ^ (product >> 64) as u64
         };
         let bytes = name.as_bytes();
-        let (words, rest) = bytes.as_chunks::<8>();
-        let hash = self.seed.wrapping_add(bytes.len() as u64);
-        let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_ne_bytes(*word)));
-        // The last word of a name may overlap the one before; the bytes of a short one do not fill
-        // a word, and are read in two overlapping parts.
-        let last = match (bytes.last_chunk(), rest) {
-            (Some(last), _) => u64::from_ne_bytes(*last),
+        let mut hash = self.seed.wrapping_add(bytes.len() as u64);
+        let last = match (bytes.last_chunk(), bytes) {
+            // The last word of a name may overlap the one before.
+            (Some(last), _) => {
+                for word in bytes.as_chunks::<8>().0 {
+                    hash = mix(hash, u64::from_ne_bytes(*word));
+                }
+                u64::from_ne_bytes(*last)
+            }
+            // The bytes of a short name do not fill a word, and are read in overlapping parts.
             (None, [a, b, c, d, ..]) => {
-                let end = rest.last_chunk().map_or(0, |end| u32::from_ne_bytes(*end));
+                let end = bytes.last_chunk().map_or(0, |end| u32::from_ne_bytes(*end));
                 u64::from(u32::from_ne_bytes([*a, *b, *c, *d])) | u64::from(end) << 32
             }
             (None, [first, ..]) => {
-                let (middle, last) = (rest[rest.len() / 2], rest[rest.len() - 1]);
+                let (middle, last) = (bytes[bytes.len() / 2], bytes[bytes.len() - 1]);
                 u64::from(u32::from_ne_bytes([*first, middle, last, 0]))
             }
             (None, []) => 0,

@@ -1,12 +1,11 @@
 //! The entry of the gate: looks up the tool, and runs the call in place if it needs no waiting.
 
-use std::mem::take;
+use std::mem::{swap, take};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::admitted::{AdmittedCall, CallInPlace, OwnedCall, Pass, answer};
 use super::{run, trace};
-use crate::arguments::call::HandlerCall;
 use crate::call::{
     Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
 };
@@ -18,13 +17,38 @@ use crate::future::BoxFuture;
 use crate::text::{QUOTED, nearest_n, quote};
 use crate::tool::{BoxedHandler, Tool};
 
-/// A call that is not finished, since it has to wait.
+/// The part of a call that has to be waited for.
 enum UnfinishedCall {
-    /// Only the tool's own future is left to wait for.
+    /// The tool's own future alone.
     InPlace(CallInPlace),
-    Waiting(AdmittedCall),
-    /// Refused, which may have to be recorded.
-    Refused(Box<RefusedCall>),
+    Boxed(BoxFuture<'static, ToolResult>),
+}
+
+/// The arguments of a call, which are copied or moved only if the call has to own them.
+trait CallArguments {
+    fn text(&self) -> &str;
+    fn take(&mut self) -> Arguments;
+}
+
+impl CallArguments for Arguments {
+    #[inline]
+    fn text(&self) -> &str {
+        self.as_str()
+    }
+
+    fn take(&mut self) -> Arguments {
+        take(self)
+    }
+}
+
+impl CallArguments for &str {
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn take(&mut self) -> Arguments {
+        Arguments::from(*self)
+    }
 }
 
 impl ToolBox {
@@ -73,21 +97,20 @@ impl ToolBox {
         pass: Pass,
     ) -> impl Future<Output = ToolResult> + Send {
         async move {
-            let mut rest;
-            {
+            let rest = {
                 let (call, mut result) = (&mut call, None);
-                let (name, text) = (&*call.name, call.arguments.as_str());
-                rest = self.begin(&mut call.id, name, text, caller_context, pass, &mut result);
-                if let Some(result) = result {
-                    return result;
+                let (id, name, arguments) = (&mut call.id, &*call.name, &mut call.arguments);
+                match self.begin(id, name, arguments, caller_context, pass, &mut result) {
+                    Some(rest) => rest,
+                    None => return set(result),
                 }
-            }
+            };
             match rest {
-                Some(UnfinishedCall::InPlace(ref mut place)) => {
+                UnfinishedCall::InPlace(mut place) => {
                     let (text, settings) = (call.arguments.as_str(), &self.shared.settings);
                     place.run(&mut call.id, text, settings).await
                 }
-                rest => finish(rest, take(&mut call.arguments)).await,
+                UnfinishedCall::Boxed(rest) => rest.await,
             }
         }
     }
@@ -103,15 +126,15 @@ impl ToolBox {
     ///
     /// As for [`ToolBox::call`].
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
-        let arguments = &*arguments.as_arguments();
+        let mut arguments = &*arguments.as_arguments();
         let (mut id, mut result) = (String::new(), None);
-        let rest = self.begin(&mut id, name, arguments, None, Pass::default(), &mut result);
-        let result = match (result, rest) {
-            (Some(result), _) => result,
-            (None, Some(UnfinishedCall::InPlace(mut place))) => {
+        let rest = self.begin(&mut id, name, &mut arguments, None, Pass::default(), &mut result);
+        let result = match rest {
+            None => set(result),
+            Some(UnfinishedCall::InPlace(mut place)) => {
                 place.run(&mut id, arguments, &self.shared.settings).await
             }
-            (None, rest) => finish(rest, arguments.into()).await,
+            Some(UnfinishedCall::Boxed(rest)) => rest.await,
         };
         let failed = result.is_error();
         let text = result.into_text();
@@ -128,7 +151,7 @@ impl ToolBox {
         &self,
         id: &mut String,
         name: &str,
-        text: &str,
+        arguments: &mut impl CallArguments,
         caller_context: Option<&ToolContext>,
         pass: Pass,
         result: &mut Option<ToolResult>,
@@ -139,13 +162,16 @@ impl ToolBox {
             entry.visibility == Visibility::Listed || self.is_open_to(entry, pass, caller_context)
         };
         let Some(entry) = found.filter(is_open) else {
-            return Some(self.not_found(&snapshot, take(id), name, caller_context));
+            let refused = self.not_found(&snapshot, take(id), name, caller_context);
+            return Some(UnfinishedCall::Boxed(Box::pin(refused.answer(arguments.take()))));
         };
         let settings = &self.shared.settings;
         let permitted = entry.permitted
             && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
-        if !permitted || text.len() > settings.argument_bytes {
-            return Some(self.refuse(entry, permitted, take(id), text, caller_context));
+        if !permitted || arguments.text().len() > settings.argument_bytes {
+            let text = arguments.text();
+            let refused = self.refuse(entry, permitted, take(id), text, caller_context);
+            return Some(UnfinishedCall::Boxed(Box::pin(refused.answer(arguments.take()))));
         }
         let tool = entry.tool.inner();
         if entry.at_once
@@ -156,20 +182,14 @@ impl ToolBox {
             && !trace::is_on()
         {
             let depth = settings.argument_depth;
-            let call = HandlerCall::new(
-                &UNUSED_CONTEXT,
-                Some(&tool.definition),
-                text,
-                &tool.signature,
-                depth,
-            );
-            let result = run::contained(tool, result, || handler(&call));
+            let call = tool.handler_call(&UNUSED_CONTEXT, arguments.text(), depth);
+            let result = run::contained(tool, result, |result| handler(&call, result));
             call.conclude(result);
             result.fit(settings.result_bytes, || &tool.definition);
-            result.call_id = take(id);
+            swap(id, &mut result.call_id);
             return None;
         }
-        self.begin_in_context(entry, id, text, caller_context, pass, result)
+        self.begin_in_context(entry, id, arguments, caller_context, pass, result)
     }
 
     /// Begins a call that waits, or whose handler reads its context.
@@ -178,7 +198,7 @@ impl ToolBox {
         &self,
         entry: &ToolEntry,
         id: &mut String,
-        text: &str,
+        arguments: &mut impl CallArguments,
         caller_context: Option<&ToolContext>,
         pass: Pass,
         result: &mut Option<ToolResult>,
@@ -205,7 +225,8 @@ impl ToolBox {
                 context = context.observed_by(settings.reporter.as_ref(), caller);
             }
             let (tool, shared) = (entry.tool.clone(), Arc::clone(&self.shared));
-            return Some(UnfinishedCall::Waiting(AdmittedCall { tool, shared, context }));
+            let admitted = AdmittedCall { tool, shared, context };
+            return Some(UnfinishedCall::Boxed(OwnedCall::finish(admitted, arguments.take())));
         }
         match &tool.handler {
             BoxedHandler::Async(_) => {
@@ -213,7 +234,7 @@ impl ToolBox {
                 Some(UnfinishedCall::InPlace(CallInPlace { tool, context }))
             }
             BoxedHandler::Sync(handler) => {
-                let depth = settings.argument_depth;
+                let (text, depth) = (arguments.text(), settings.argument_depth);
                 let result = result.insert(run::sync(&**handler, tool, &context, text, depth));
                 result.fit(settings.result_bytes, || &tool.definition);
                 result.call_id = context.call_id;
@@ -318,10 +339,9 @@ impl ToolBox {
         id: String,
         name: &str,
         caller_context: Option<&ToolContext>,
-    ) -> UnfinishedCall {
+    ) -> RefusedCall {
         let result = unknown_tool(snapshot, name, &self.shared.settings, caller_context);
-        let refused = self.refused(id, None, name, "", caller_context, result);
-        UnfinishedCall::Refused(Box::new(refused))
+        self.refused(id, None, name, "", caller_context, result)
     }
 
     #[cold]
@@ -332,21 +352,17 @@ impl ToolBox {
         id: String,
         text: &str,
         caller_context: Option<&ToolContext>,
-    ) -> UnfinishedCall {
+    ) -> RefusedCall {
         let name = entry.tool.name();
         let result = refusal(name, permitted, text, &self.shared.settings);
-        let refused = self.refused(id, Some(entry), name, text, caller_context, result);
-        UnfinishedCall::Refused(Box::new(refused))
+        self.refused(id, Some(entry), name, text, caller_context, result)
     }
 }
 
-/// Finishes a call that does not run in place.
-fn finish(call: Option<UnfinishedCall>, arguments: Arguments) -> BoxFuture<'static, ToolResult> {
-    match call {
-        Some(UnfinishedCall::Waiting(admitted)) => OwnedCall::finish(admitted, arguments),
-        Some(UnfinishedCall::Refused(refused)) => Box::pin(refused.answer(arguments)),
-        Some(UnfinishedCall::InPlace(_)) | None => unreachable!("a call waits or has a result"),
-    }
+/// Returns the result of a call that is over.
+#[inline]
+fn set(result: Option<ToolResult>) -> ToolResult {
+    result.unwrap_or_else(|| unreachable!("a call that does not wait has a result"))
 }
 
 /// A refused call.

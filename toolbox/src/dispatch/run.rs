@@ -36,19 +36,18 @@ use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
 pub(super) fn contained<'r>(
     tool: &ToolInner,
     result: &'r mut Option<ToolResult>,
-    handler: impl FnOnce() -> ToolResult,
+    handler: impl FnOnce(&mut Option<ToolResult>),
 ) -> &'r mut ToolResult {
-    let caught = catch_unwind(AssertUnwindSafe(|| {
-        let result = result.insert(handler());
-        if !tool.running.relays {
-            result.unmark();
-        }
-    }));
-    match (caught, result) {
+    let caught = catch_unwind(AssertUnwindSafe(|| handler(result)));
+    let result = match (caught, result) {
         (Ok(()), Some(result)) => result,
-        (Err(payload), result) => result.insert(panicked(&tool.definition.name, payload)),
-        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
+        (Ok(()), None) => unreachable!("a handler that did not panic has set its result"),
+        (Err(payload), result) => return result.insert(panicked(&tool.definition.name, payload)),
+    };
+    if !tool.running.relays {
+        result.unmark();
     }
+    result
 }
 
 /// Runs a synchronous handler where it is called.
@@ -59,9 +58,9 @@ pub(super) fn sync(
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+    let call = tool.handler_call(context, text, depth);
     let mut result = None;
-    let set = contained(tool, &mut result, || handler(&call));
+    let set = contained(tool, &mut result, |result| handler(&call, result));
     call.conclude(set);
     result.unwrap_or_else(|| unreachable!("its result was set"))
 }
@@ -72,7 +71,7 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
             let call =
-                HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+                tool.handler_call(context, text, depth);
             let mut result = handler(&call).await;
             if !tool.running.relays {
                 result.unmark();
@@ -97,7 +96,7 @@ impl CallInPlace {
         let tool = self.tool.inner();
         let (context, depth) =
             (self.context.as_ref().unwrap_or(&UNUSED_CONTEXT), settings.argument_depth);
-        let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+        let call = tool.handler_call(context, text, depth);
         let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, wakers)));
         let mut result = match first.await {
             Ok(result) => result,
@@ -163,7 +162,7 @@ async fn run_here(
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
             let call =
-                HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+                tool.handler_call(context, text, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
                     let mut run = SupervisedCall::new(future, tool, context, timeout);

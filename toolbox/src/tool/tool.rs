@@ -15,7 +15,7 @@ use crate::arguments::call::HandlerCall;
 use crate::arguments::signature::Signature;
 use crate::call::ToolResult;
 use crate::context::approval::Approval;
-use crate::context::{Approver, Requirement, StateMap};
+use crate::context::{Approver, Requirement, StateMap, ToolContext};
 use crate::definition::{
     Callers, Grammar, Icon, InvalidNameError, Namespace, ToolAnnotations, ToolDefinition,
     check_name,
@@ -61,6 +61,19 @@ pub(crate) struct ToolInner {
     pub(crate) running: RunSettings,
     /// The part of a prompt or a resource that a tool lacks, as a type of its module.
     facet: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl ToolInner {
+    /// Returns a call as the handler of the tool receives it.
+    #[inline]
+    pub(crate) fn handler_call<'call>(
+        &'call self,
+        context: &'call ToolContext,
+        text: &'call str,
+        depth: usize,
+    ) -> HandlerCall<'call> {
+        HandlerCall::new(context, Some(&self.definition), text, &self.signature, depth)
+    }
 }
 
 /// The settings under which a tool runs.
@@ -148,9 +161,20 @@ pub enum BoxedHandler {
     Async(Arc<AsyncHandler>),
 }
 
-/// A handler that answers where it is called.
+impl BoxedHandler {
+    /// Returns a handler of a function that answers where it is called.
+    pub(crate) fn sync(
+        run: impl for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync + 'static,
+    ) -> Self {
+        Self::Sync(Arc::new(move |call, result| *result = Some(run(call))))
+    }
+}
+
+/// A handler that sets the result where it is called.
+///
+/// The result is set and not returned, since each step that returns it copies it.
 pub(crate) type SyncHandler =
-    dyn for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync;
+    dyn for<'call> Fn(&'call HandlerCall<'call>, &mut Option<ToolResult>) + Send + Sync;
 /// A handler that answers when its future ends.
 pub(crate) type AsyncHandler =
     dyn for<'call> Fn(&'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync;

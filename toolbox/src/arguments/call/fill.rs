@@ -30,12 +30,10 @@ impl HandlerCall<'_> {
         let (mut filled, mut bit) = (Filled::default(), 1);
         // Models write arguments in the order of the schema and without blanks, so that is tried
         // first.
-        let mut free = slots.iter_mut();
-        for argument in &self.signature.arguments {
+        for (argument, slot) in self.signature.arguments.iter().zip(slots.iter_mut()) {
             if !reader.take_lead(&argument.lead) {
                 break;
             }
-            let Some(slot) = free.next() else { break };
             self.read_value(argument, bit, &mut **slot, &mut reader, &mut filled)?;
             bit <<= 1;
         }

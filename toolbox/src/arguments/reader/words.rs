@@ -3,42 +3,59 @@
 /// The bytes that are unescaped at once.
 pub(super) const PIECE: usize = 1024;
 /// The bytes without an escape behind which another way to search is faster.
-const LONG_RUN: usize = 8 * WORD;
+const RUN: usize = 8 * WORD;
+/// The bytes that are searched for an escape: a run, and the letter of an escape at its end.
+const WINDOW: usize = RUN + 1;
 
 /// Unescapes text into `piece`; returns the bytes that it filled, and the rest of the text.
 ///
-/// It ends at a quote, an escape of more than one letter and in a long run without escapes, and
-/// where the piece is full. Whole words are copied, and what is behind a quote or a backslash is
-/// overwritten.
+/// It ends at a quote, at an escape of more than one letter, before a long run without escapes, and
+/// where the piece is full.
+#[inline(never)]
 pub(super) fn unescape<'a>(mut text: &'a [u8], piece: &mut [u8; PIECE]) -> (usize, &'a [u8]) {
-    const LAST: usize = PIECE - 2 * WORD;
-    let (mut len, mut end) = (0, LONG_RUN);
-    while len <= end.min(LAST) {
-        let word = text.first_chunk().copied().unwrap_or_else(|| last_word(text));
-        piece[len..len + WORD].copy_from_slice(&word);
-        let Some(at) = first_quote_or_backslash(word) else {
-            len += WORD;
-            text = &text[WORD..];
-            continue;
+    let mut len = 0;
+    while let Some(room) = piece[len..].first_chunk_mut() {
+        let run = match text.first_chunk() {
+            Some(window) => copy_run(window, room),
+            None => copy_run(&last_window(text), room),
         };
+        let Some((at, letter)) = run else { break };
         len += at;
-        text = &text[at..];
-        let [b'\\', letter, behind @ ..] = text else { break };
-        let Some(byte) = simple_escape(*letter) else { break };
-        piece[len] = byte;
+        let (Some(letter), Some(behind)) = (letter, text.get(at + 2..)) else {
+            text = &text[at..];
+            break;
+        };
+        piece[len] = letter;
         len += 1;
         text = behind;
-        end = len + LONG_RUN;
     }
     (len, text)
 }
 
-/// Returns the last bytes of a text as a word, which quotes fill.
-#[cold]
-fn last_word(text: &[u8]) -> [u8; WORD] {
-    let mut word = [b'"'; WORD];
-    word[..text.len()].copy_from_slice(text);
-    word
+/// Copies text up to the first quote or backslash; returns its position, and the character of its
+/// escape if that has one letter.
+///
+/// Whole words are copied, so what is behind that position is to be overwritten.
+#[inline]
+fn copy_run(text: &[u8; WINDOW], room: &mut [u8; RUN]) -> Option<(usize, Option<u8>)> {
+    let words = text.as_chunks().0.iter().zip(room.as_chunks_mut().0);
+    for (index, (word, copy)) in words.enumerate() {
+        *copy = *word;
+        if let Some(at) = first_quote_or_backslash(*word) {
+            let at = index * WORD + at;
+            let is_escape = text[at] == b'\\';
+            return Some((at, simple_escape(text[at + 1]).filter(|_| is_escape)));
+        }
+    }
+    None
+}
+
+/// Returns the last bytes of a text as a window, which quotes fill.
+#[inline(never)]
+fn last_window(text: &[u8]) -> [u8; WINDOW] {
+    let mut window = [b'"'; WINDOW];
+    window[..text.len()].copy_from_slice(text);
+    window
 }
 
 /// Returns the character of an escape of one letter.
