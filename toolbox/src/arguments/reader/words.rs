@@ -15,11 +15,15 @@ const WINDOW: usize = RUN + 1;
 pub(super) fn unescape<'a>(mut text: &'a [u8], piece: &mut [u8; PIECE]) -> (usize, &'a [u8]) {
     let mut len = 0;
     while let Some(room) = piece[len..].first_chunk_mut() {
-        let run = match text.first_chunk() {
-            Some(window) => copy_run(window, room),
-            None => copy_run(&last_window(text), room),
+        let last;
+        let window = match text.first_chunk() {
+            Some(window) => window,
+            None => {
+                last = last_window(text);
+                &last
+            }
         };
-        let Some((at, letter)) = run else { break };
+        let Some((at, letter)) = copy_run(window, room) else { break };
         len += at;
         let (Some(letter), Some(behind)) = (letter, text.get(at + 2..)) else {
             text = &text[at..];
