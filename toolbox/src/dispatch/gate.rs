@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::admitted::{AdmittedCall, CallInPlace, OwnedCall, Pass, answer};
-use super::{run, trace};
+use super::run::{self, set};
+use super::trace;
 use crate::call::{
     Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
 };
@@ -97,7 +98,7 @@ impl ToolBox {
         pass: Pass,
     ) -> impl Future<Output = ToolResult> + Send {
         async move {
-            let rest = {
+            let mut rest = {
                 let (call, mut result) = (&mut call, None);
                 let (id, name, arguments) = (&mut call.id, &*call.name, &mut call.arguments);
                 match self.begin(id, name, arguments, caller_context, pass, &mut result) {
@@ -106,7 +107,7 @@ impl ToolBox {
                 }
             };
             match rest {
-                UnfinishedCall::InPlace(mut place) => {
+                UnfinishedCall::InPlace(ref mut place) => {
                     let (text, settings) = (call.arguments.as_str(), &self.shared.settings);
                     place.run(&mut call.id, text, settings).await
                 }
@@ -276,9 +277,10 @@ impl ToolBox {
         context.report(|| CallReport::Refused { tool: name, code, arguments });
         let end = CallReport::Finished { tool: name, result: &result, took: Duration::ZERO };
         context.report(|| end);
-        let record = settings.auditor.as_ref().map(|auditor| {
-            (Arc::clone(auditor), context, name.to_owned())
-        });
+        let record = settings
+            .auditor
+            .as_ref()
+            .map(|auditor| (Arc::clone(auditor), context, name.to_owned()));
         RefusedCall { result: answer(id, result), record }
     }
 
@@ -357,12 +359,6 @@ impl ToolBox {
         let result = refusal(name, permitted, text, &self.shared.settings);
         self.refused(id, Some(entry), name, text, caller_context, result)
     }
-}
-
-/// Returns the result of a call that is over.
-#[inline]
-fn set(result: Option<ToolResult>) -> ToolResult {
-    result.unwrap_or_else(|| unreachable!("a call that does not wait has a result"))
 }
 
 /// A refused call.

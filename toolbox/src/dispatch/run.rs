@@ -1,7 +1,7 @@
 //! Execution of an admitted call, up to its result.
 
 use std::future::poll_fn;
-use std::mem::take;
+use std::mem::swap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -60,9 +60,9 @@ pub(super) fn sync(
 ) -> ToolResult {
     let call = tool.handler_call(context, text, depth);
     let mut result = None;
-    let set = contained(tool, &mut result, |result| handler(&call, result));
-    call.conclude(set);
-    result.unwrap_or_else(|| unreachable!("its result was set"))
+    let returned = contained(tool, &mut result, |result| handler(&call, result));
+    call.conclude(returned);
+    set(result)
 }
 
 /// Runs a tool's own handler, without its layers and without supervision.
@@ -70,8 +70,7 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
     match &tool.handler {
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
-            let call =
-                tool.handler_call(context, text, depth);
+            let call = tool.handler_call(context, text, depth);
             let mut result = handler(&call).await;
             if !tool.running.relays {
                 result.unmark();
@@ -94,27 +93,31 @@ impl CallInPlace {
         settings: &BoxSettings,
     ) -> ToolResult {
         let tool = self.tool.inner();
-        let (context, depth) =
-            (self.context.as_ref().unwrap_or(&UNUSED_CONTEXT), settings.argument_depth);
-        let call = tool.handler_call(context, text, depth);
-        let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, wakers)));
-        let mut result = match first.await {
-            Ok(result) => result,
-            Err(future) => {
-                let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
-                let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
-                run.of_handler = !tool.running.relays;
-                run.await
-            }
-        };
+        let context = self.context.as_ref().unwrap_or(&UNUSED_CONTEXT);
+        let call = tool.handler_call(context, text, settings.argument_depth);
+        let mut result = None;
+        let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, &mut result, wakers)));
+        if let Some(future) = first.await {
+            let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
+            let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
+            run.of_handler = !tool.running.relays;
+            result = Some(run.await);
+        }
+        let mut result = set(result);
         call.conclude(&mut result);
         result.fit(settings.result_bytes, || &tool.definition);
-        result.call_id = self.context.as_mut().map_or_else(|| take(id), |own| take(&mut own.call_id));
+        swap(self.context.as_mut().map_or(id, |own| &mut own.call_id), &mut result.call_id);
         result
     }
 }
 
-/// Makes the future of an async handler and polls it; returns its result, or the future if it
+/// Returns the result of a call that is over.
+#[inline]
+pub(super) fn set(result: Option<ToolResult>) -> ToolResult {
+    result.unwrap_or_else(|| unreachable!("a call that does not wait has a result"))
+}
+
+/// Makes the future of an async handler and polls it; sets its result, or returns the future if it
 /// waits.
 ///
 /// A future that does not wait needs no supervision but that of its panics.
@@ -122,31 +125,27 @@ impl CallInPlace {
 fn first_poll<'call>(
     tool: &ToolInner,
     call: &'call HandlerCall<'call>,
+    result: &mut Option<ToolResult>,
     context: &mut Context<'_>,
-) -> Result<ToolResult, BoxFuture<'call, ToolResult>> {
+) -> Option<BoxFuture<'call, ToolResult>> {
     let BoxedHandler::Async(handler) = &tool.handler else { unreachable!("the handler is async") };
-    let (mut future, mut result) = (None, None);
+    let mut future = None;
     let caught = catch_unwind(AssertUnwindSafe(|| {
         if let Poll::Ready(returned) = future.insert(handler(call)).as_mut().poll(context) {
-            let result = result.insert(returned);
-            if !tool.running.relays {
-                result.unmark();
-            }
+            *result = Some(returned);
         }
     }));
-    let result = match (caught, result) {
-        (Ok(()), Some(result)) => result,
-        (Err(payload), _) => panicked(&tool.definition.name, payload),
-        (Ok(()), None) => match future {
-            Some(future) => return Err(future),
-            None => unreachable!("a future was made"),
-        },
-    };
+    match (caught, &mut *result) {
+        (Ok(()), None) => return future,
+        (Ok(()), Some(_)) if tool.running.relays => {}
+        (Ok(()), Some(result)) => result.unmark(),
+        (Err(payload), result) => *result = Some(panicked(&tool.definition.name, payload)),
+    }
     // Not dropped by the closure: a panic of the drop would end the process if the poll panicked.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
         forget_quietly(payload);
     }
-    Ok(result)
+    None
 }
 
 /// Runs a tool's own handler in place, supervised.
@@ -161,8 +160,7 @@ async fn run_here(
     match &tool.handler {
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
-            let call =
-                tool.handler_call(context, text, depth);
+            let call = tool.handler_call(context, text, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
                     let mut run = SupervisedCall::new(future, tool, context, timeout);

@@ -68,7 +68,11 @@ impl<T> Future for Supervised<'_, T> {
         let this = &mut *self;
         let Some(future) = &mut this.future else { return Poll::Pending };
         let poll = || future.as_mut().poll(context);
-        let poll = if take(&mut this.is_polled) { Ok(Poll::Pending) } else { catch_unwind(AssertUnwindSafe(poll)) };
+        let poll = if take(&mut this.is_polled) {
+            Ok(Poll::Pending)
+        } else {
+            catch_unwind(AssertUnwindSafe(poll))
+        };
         match poll {
             Ok(Poll::Ready(output)) => return Poll::Ready(SupervisedEnd::Done(output)),
             Ok(Poll::Pending) => {}

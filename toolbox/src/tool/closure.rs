@@ -361,13 +361,12 @@ impl Tool {
     ) -> Result<Self, InvalidNameError> {
         let definition = ToolDefinition::new(name, description, input_schema);
         let signature = Signature::raw(definition.input_schema.clone());
-        let handler = BoxedHandler::sync(move |call| {
-            match call.checked().map(serde_json::from_str) {
+        let handler =
+            BoxedHandler::sync(move |call| match call.checked().map(serde_json::from_str) {
                 Ok(Ok(arguments)) => function.run(&arguments),
                 Ok(Err(error)) => ToolResult::error(error.to_string()),
                 Err(refusal) => refusal,
-            }
-        });
+            });
         Self::from_parts(definition, handler, signature, Origin::here())
     }
 }

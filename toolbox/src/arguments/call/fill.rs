@@ -247,7 +247,12 @@ impl<'call> Aside<'call> {
     }
 
     /// Adds a field to the argument that it belongs to; returns whether there is one.
-    pub(super) fn put(&mut self, name: &str, value: &'call str, arguments: &[ArgumentSignature]) -> bool {
+    pub(super) fn put(
+        &mut self,
+        name: &str,
+        value: &'call str,
+        arguments: &[ArgumentSignature],
+    ) -> bool {
         let has = |argument: &ArgumentSignature| matches!(&argument.origin, ArgumentSource::Fields { names, .. } if names.iter().any(|own| own == name));
         let takes_rest = |argument: &ArgumentSignature| {
             matches!(argument.origin, ArgumentSource::Fields { rest: true, .. })
