@@ -117,13 +117,9 @@ pub fn make_sync(
     output: Option<Value>,
     run: impl for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync + 'static,
 ) -> Tool {
-    let (described, handler) = (Mutex::default(), BoxedHandler::sync(run));
-    // Asked as it is called later, so that the function is part of one handler.
-    if let BoxedHandler::Sync(handler) = &handler {
-        let (context, signature) = (ToolContext::new(), Signature::default());
-        handler(&HandlerCall::asking(&context, &signature, &described), &mut None);
-    }
-    meta.tool(handler, described.into_inner(), output)
+    let described = Mutex::default();
+    run(&HandlerCall::asking(&ToolContext::new(), &Signature::default(), &described));
+    meta.tool(BoxedHandler::Sync(Arc::new(run)), described.into_inner(), output)
 }
 
 /// Makes a tool of an async function.

@@ -59,6 +59,7 @@ impl Arena {
     #[allow(clippy::inline_always, reason = "most calls have none, and need no call to know that")]
     #[inline(always)]
     pub(crate) fn repairs(&mut self) -> Option<Vec<Repair>> {
+        self.kept.get()?;
         self.kept.get_mut()?.repairs.take()
     }
 }

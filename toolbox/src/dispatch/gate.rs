@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::admitted::{AdmittedCall, CallInPlace, OwnedCall, Pass, answer};
-use super::run::{self, set};
+use super::in_place::{contained, set, sync};
 use super::trace;
 use crate::call::{
     Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
@@ -184,7 +184,7 @@ impl ToolBox {
         {
             let depth = settings.argument_depth;
             let call = tool.handler_call(&UNUSED_CONTEXT, arguments.text(), depth);
-            let result = run::contained(tool, result, |result| handler(&call, result));
+            let result = contained(tool, result, || handler(&call));
             call.conclude(result);
             result.fit(settings.result_bytes, || &tool.definition);
             swap(id, &mut result.call_id);
@@ -236,7 +236,7 @@ impl ToolBox {
             }
             BoxedHandler::Sync(handler) => {
                 let (text, depth) = (arguments.text(), settings.argument_depth);
-                let result = result.insert(run::sync(&**handler, tool, &context, text, depth));
+                let result = result.insert(sync(&**handler, tool, &context, text, depth));
                 result.fit(settings.result_bytes, || &tool.definition);
                 result.call_id = context.call_id;
                 None

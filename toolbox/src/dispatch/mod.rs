@@ -10,6 +10,7 @@ mod background;
 mod batch;
 mod check;
 mod gate;
+mod in_place;
 mod permits;
 mod prompts;
 mod recorded;

@@ -1,16 +1,14 @@
 //! Execution of an admitted call, up to its result.
 
-use std::future::poll_fn;
-use std::mem::swap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::admitted::{AdmittedCall, CallInPlace, OwnedCall};
+use super::admitted::{AdmittedCall, OwnedCall};
+use super::in_place::sync;
 use super::permits::Permits;
 use super::supervise::{SupervisedCall, Timeout, cancelled, panicked};
 use super::trace;
@@ -21,49 +19,12 @@ use crate::context::approval::{Approval, Condition};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
 use crate::context::keeper::ResultTokens;
 use crate::context::observer::CallReport;
-use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, UNUSED_CONTEXT, now};
+use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
 use crate::panics::forget_quietly;
 use crate::tool::layer::{Innermost, Layers};
-use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
-
-/// Runs a synchronous handler with its panics contained; sets its result, and returns that.
-///
-/// The result is set and not returned, since each step that returns it copies it.
-#[allow(clippy::inline_always, reason = "it is a part of each of its two callers")]
-#[inline(always)]
-pub(super) fn contained<'r>(
-    tool: &ToolInner,
-    result: &'r mut Option<ToolResult>,
-    handler: impl FnOnce(&mut Option<ToolResult>),
-) -> &'r mut ToolResult {
-    let caught = catch_unwind(AssertUnwindSafe(|| handler(result)));
-    let result = match (caught, result) {
-        (Ok(()), Some(result)) => result,
-        (Ok(()), None) => unreachable!("a handler that did not panic has set its result"),
-        (Err(payload), result) => return result.insert(panicked(&tool.definition.name, payload)),
-    };
-    if !tool.running.relays {
-        result.unmark();
-    }
-    result
-}
-
-/// Runs a synchronous handler where it is called.
-pub(super) fn sync(
-    handler: &SyncHandler,
-    tool: &ToolInner,
-    context: &ToolContext,
-    text: &str,
-    depth: usize,
-) -> ToolResult {
-    let call = tool.handler_call(context, text, depth);
-    let mut result = None;
-    let returned = contained(tool, &mut result, |result| handler(&call, result));
-    call.conclude(returned);
-    set(result)
-}
+use crate::tool::{BoxedHandler, Next, Tool, ToolInner};
 
 /// Runs a tool's own handler, without its layers and without supervision.
 async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize) -> ToolResult {
@@ -79,73 +40,6 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
             result
         }
     }
-}
-
-impl CallInPlace {
-    /// Runs an async tool that needs no approval, permit or layer.
-    ///
-    /// The caller keeps the call, so that its future holds it once.
-    #[inline]
-    pub(super) async fn run(
-        &mut self,
-        id: &mut String,
-        text: &str,
-        settings: &BoxSettings,
-    ) -> ToolResult {
-        let tool = self.tool.inner();
-        let context = self.context.as_ref().unwrap_or(&UNUSED_CONTEXT);
-        let call = tool.handler_call(context, text, settings.argument_depth);
-        let mut result = None;
-        let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, &mut result, wakers)));
-        if let Some(future) = first.await {
-            let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
-            let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
-            run.of_handler = !tool.running.relays;
-            result = Some(run.await);
-        }
-        let mut result = set(result);
-        call.conclude(&mut result);
-        result.fit(settings.result_bytes, || &tool.definition);
-        swap(self.context.as_mut().map_or(id, |own| &mut own.call_id), &mut result.call_id);
-        result
-    }
-}
-
-/// Returns the result of a call that is over.
-#[inline]
-pub(super) fn set(result: Option<ToolResult>) -> ToolResult {
-    result.unwrap_or_else(|| unreachable!("a call that does not wait has a result"))
-}
-
-/// Makes the future of an async handler and polls it; sets its result, or returns the future if it
-/// waits.
-///
-/// A future that does not wait needs no supervision but that of its panics.
-#[inline]
-fn first_poll<'call>(
-    tool: &ToolInner,
-    call: &'call HandlerCall<'call>,
-    result: &mut Option<ToolResult>,
-    context: &mut Context<'_>,
-) -> Option<BoxFuture<'call, ToolResult>> {
-    let BoxedHandler::Async(handler) = &tool.handler else { unreachable!("the handler is async") };
-    let mut future = None;
-    let caught = catch_unwind(AssertUnwindSafe(|| {
-        if let Poll::Ready(returned) = future.insert(handler(call)).as_mut().poll(context) {
-            *result = Some(returned);
-        }
-    }));
-    match (caught, &mut *result) {
-        (Ok(()), None) => return future,
-        (Ok(()), Some(_)) if tool.running.relays => {}
-        (Ok(()), Some(result)) => result.unmark(),
-        (Err(payload), result) => *result = Some(panicked(&tool.definition.name, payload)),
-    }
-    // Not dropped by the closure: a panic of the drop would end the process if the poll panicked.
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
-        forget_quietly(payload);
-    }
-    None
 }
 
 /// Runs a tool's own handler in place, supervised.

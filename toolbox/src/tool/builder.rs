@@ -138,13 +138,13 @@ impl ToolBuilder {
         self,
         function: impl Fn(&Value) -> R + Send + Sync + 'static,
     ) -> Result<Tool, InvalidNameError> {
-        self.finish(BoxedHandler::sync(move |call| match call.checked() {
+        self.finish(BoxedHandler::Sync(Arc::new(move |call| match call.checked() {
             Ok(text) => match serde_json::from_str(text) {
                 Ok(arguments) => function(&arguments).into_tool_result(),
                 Err(error) => crate::call::ToolResult::error(error.to_string()),
             },
             Err(refusal) => refusal,
-        }))
+        })))
     }
 
     /// Attaches an async function, which gets the arguments as one JSON object: `args["missing"]`

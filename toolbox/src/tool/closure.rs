@@ -104,10 +104,10 @@ where
     R: IntoToolResult,
 {
     fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
-        BoxedHandler::sync(move |call| match read(call) {
+        BoxedHandler::Sync(Arc::new(move |call| match read(call) {
             Ok(input) => self(input).into_tool_result(),
             Err(refusal) => refusal,
-        })
+        }))
     }
 }
 
@@ -118,10 +118,10 @@ where
     R: IntoToolResult,
 {
     fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
-        BoxedHandler::sync(move |call| match read(call) {
+        BoxedHandler::Sync(Arc::new(move |call| match read(call) {
             Ok(input) => self(call.context.clone(), input).into_tool_result(),
             Err(refusal) => refusal,
-        })
+        }))
     }
 }
 
@@ -361,12 +361,13 @@ impl Tool {
     ) -> Result<Self, InvalidNameError> {
         let definition = ToolDefinition::new(name, description, input_schema);
         let signature = Signature::raw(definition.input_schema.clone());
-        let handler =
-            BoxedHandler::sync(move |call| match call.checked().map(serde_json::from_str) {
+        let handler = BoxedHandler::Sync(Arc::new(move |call| {
+            match call.checked().map(serde_json::from_str) {
                 Ok(Ok(arguments)) => function.run(&arguments),
                 Ok(Err(error)) => ToolResult::error(error.to_string()),
                 Err(refusal) => refusal,
-            });
+            }
+        }));
         Self::from_parts(definition, handler, signature, Origin::here())
     }
 }

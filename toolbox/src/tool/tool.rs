@@ -161,20 +161,9 @@ pub enum BoxedHandler {
     Async(Arc<AsyncHandler>),
 }
 
-impl BoxedHandler {
-    /// Returns a handler of a function that answers where it is called.
-    pub(crate) fn sync(
-        run: impl for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync + 'static,
-    ) -> Self {
-        Self::Sync(Arc::new(move |call, result| *result = Some(run(call))))
-    }
-}
-
-/// A handler that sets the result where it is called.
-///
-/// The result is set and not returned, since each step that returns it copies it.
+/// A handler that answers where it is called.
 pub(crate) type SyncHandler =
-    dyn for<'call> Fn(&'call HandlerCall<'call>, &mut Option<ToolResult>) + Send + Sync;
+    dyn for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync;
 /// A handler that answers when its future ends.
 pub(crate) type AsyncHandler =
     dyn for<'call> Fn(&'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync;

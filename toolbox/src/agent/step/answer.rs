@@ -88,7 +88,7 @@ where
         signature.schema.clone(),
     );
     let is_wrapped = std::any::TypeId::of::<A>() != std::any::TypeId::of::<T>();
-    let handler = BoxedHandler::sync(move |call: &HandlerCall<'_>| {
+    let handler = BoxedHandler::Sync(Arc::new(move |call: &HandlerCall<'_>| {
         let text = match call.read_whole_text::<A>() {
             Ok((_, text)) => text,
             Err(refusal) => return refusal,
@@ -100,7 +100,7 @@ where
             }
             Err(error) => ToolResult::failure(FailureKind::InvalidArguments, error.to_string()),
         }
-    });
+    }));
     Tool::from_parts(definition, handler, signature, Origin::new(file!(), line!()))
         .expect("the name is one that tools may have")
 }

@@ -1,0 +1,120 @@
+//! Execution of handlers in place, with nothing around them but their containment.
+
+use std::future::poll_fn;
+use std::mem::swap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Context, Poll};
+
+use super::admitted::CallInPlace;
+use super::supervise::{SupervisedCall, Timeout, panicked};
+use crate::arguments::call::HandlerCall;
+use crate::call::ToolResult;
+use crate::collection::BoxSettings;
+use crate::context::{ToolContext, UNUSED_CONTEXT};
+use crate::future::BoxFuture;
+use crate::panics::forget_quietly;
+use crate::tool::{BoxedHandler, SyncHandler, ToolInner};
+
+/// Runs a synchronous handler with its panics contained; sets its result, and returns that.
+///
+/// The result is set and not returned, since each step that returns it copies it.
+#[allow(clippy::inline_always, reason = "it is a part of each of its two callers")]
+#[inline(always)]
+pub(super) fn contained<'r>(
+    tool: &ToolInner,
+    result: &'r mut Option<ToolResult>,
+    handler: impl FnOnce() -> ToolResult,
+) -> &'r mut ToolResult {
+    let caught = catch_unwind(AssertUnwindSafe(|| *result = Some(handler())));
+    let result = match (caught, result) {
+        (Ok(()), Some(result)) => result,
+        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
+        (Err(payload), result) => return result.insert(panicked(&tool.definition.name, payload)),
+    };
+    if !tool.running.relays {
+        result.unmark();
+    }
+    result
+}
+
+/// Runs a synchronous handler where it is called.
+pub(super) fn sync(
+    handler: &SyncHandler,
+    tool: &ToolInner,
+    context: &ToolContext,
+    text: &str,
+    depth: usize,
+) -> ToolResult {
+    let call = tool.handler_call(context, text, depth);
+    let mut result = None;
+    let returned = contained(tool, &mut result, || handler(&call));
+    call.conclude(returned);
+    set(result)
+}
+
+impl CallInPlace {
+    /// Runs an async tool that needs no approval, permit or layer.
+    ///
+    /// The caller keeps the call, so that its future holds it once.
+    #[inline]
+    pub(super) async fn run(
+        &mut self,
+        id: &mut String,
+        text: &str,
+        settings: &BoxSettings,
+    ) -> ToolResult {
+        let tool = self.tool.inner();
+        let context = self.context.as_ref().unwrap_or(&UNUSED_CONTEXT);
+        let call = tool.handler_call(context, text, settings.argument_depth);
+        let mut result = None;
+        let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, &mut result, wakers)));
+        if let Some(future) = first.await {
+            let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
+            let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
+            run.of_handler = !tool.running.relays;
+            result = Some(run.await);
+        }
+        let mut result = set(result);
+        call.conclude(&mut result);
+        result.fit(settings.result_bytes, || &tool.definition);
+        swap(self.context.as_mut().map_or(id, |own| &mut own.call_id), &mut result.call_id);
+        result
+    }
+}
+
+/// Returns the result of a call that is over.
+#[inline]
+pub(super) fn set(result: Option<ToolResult>) -> ToolResult {
+    result.unwrap_or_else(|| unreachable!("a call that does not wait has a result"))
+}
+
+/// Makes the future of an async handler and polls it; sets its result, or returns the future if it
+/// waits.
+///
+/// A future that does not wait needs no supervision but that of its panics.
+#[inline]
+fn first_poll<'call>(
+    tool: &ToolInner,
+    call: &'call HandlerCall<'call>,
+    result: &mut Option<ToolResult>,
+    context: &mut Context<'_>,
+) -> Option<BoxFuture<'call, ToolResult>> {
+    let BoxedHandler::Async(handler) = &tool.handler else { unreachable!("the handler is async") };
+    let mut future = None;
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        if let Poll::Ready(returned) = future.insert(handler(call)).as_mut().poll(context) {
+            *result = Some(returned);
+        }
+    }));
+    match (caught, &mut *result) {
+        (Ok(()), None) => return future,
+        (Ok(()), Some(_)) if tool.running.relays => {}
+        (Ok(()), Some(result)) => result.unmark(),
+        (Err(payload), result) => *result = Some(panicked(&tool.definition.name, payload)),
+    }
+    // Not dropped by the closure: a panic of the drop would end the process if the poll panicked.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
+        forget_quietly(payload);
+    }
+    None
+}
