@@ -121,6 +121,52 @@ fn escapes_beside_each_other_do_not_touch_each_other() {
     arrives(&written, &meant);
 }
 
+#[test]
+fn escapes_arrive_at_every_distance_in_long_texts() {
+    for distance in (0..140).chain([500, 1000, 1020, 1024, 1030, 5000]) {
+        let run = "x".repeat(distance);
+        for (written, meant) in [(r"\n", "\n"), (r"\ud83e\udd80", "🦀")] {
+            let times = 2 + 4000 / (distance + 2);
+            arrives(
+                &format!("{run}{written}").repeat(times),
+                &format!("{run}{meant}").repeat(times),
+            );
+        }
+    }
+    for shift in 0..80 {
+        let start = "ä".repeat(shift);
+        let (written, meant) = (r"ab\n".repeat(400), "ab\n".repeat(400));
+        arrives(&format!("{start}{written}"), &format!("{start}{meant}"));
+    }
+}
+
+#[test]
+fn a_long_text_that_is_cut_off_is_refused_wherever_that_is() {
+    let text = r"abc\n\u00e4ä\ud83e\udd80".repeat(60);
+    for (at, _) in text.char_indices() {
+        let result = call(&owned::tool(), format!("{{\"s\":\"{}", &text[..at]));
+        assert!(result.is_error(), "cut off at {at}");
+    }
+}
+
+/// Says how much room a text has that it does not use.
+#[tool]
+fn room(s: String, rest: String) -> usize {
+    let _ = rest;
+    s.capacity() - s.len()
+}
+
+#[test]
+fn a_text_keeps_little_room_that_it_does_not_use() {
+    let rest = "y".repeat(100_000);
+    for length in [0, 10, 70, 300, 2000] {
+        let run = "x".repeat(length);
+        let text = format!(r#"{{"s":"{run}\n{run}\n{run}\n{run}","rest":"{rest}"}}"#);
+        let free: usize = call(&room::tool(), text).text().parse().unwrap();
+        assert!(free <= 4 * length + 3, "{free} bytes beside 4 times {length}");
+    }
+}
+
 /// Says where its text begins.
 #[tool]
 fn place(a: &str, b: Option<&str>) -> String {

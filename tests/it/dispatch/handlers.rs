@@ -505,3 +505,59 @@ fn a_missing_state_is_named_to_the_program() {
     let error = ToolBox::builder().tools(entries::tool()).build().unwrap_err();
     assert!(error.to_string().contains("Ledger>>"), "{error}");
 }
+
+/// Waits once, and says how often it was polled.
+#[tool]
+async fn polled() -> usize {
+    let mut polls = 0;
+    std::future::poll_fn(|context| {
+        polls += 1;
+        context.waker().wake_by_ref();
+        if polls < 3 { std::task::Poll::Pending } else { std::task::Poll::Ready(()) }
+    })
+    .await;
+    polls
+}
+
+#[test]
+fn a_handler_is_polled_as_often_as_its_call() {
+    let toolbox = ToolBox::from(polled::tool());
+    let mut call = std::pin::pin!(toolbox.call(ToolCall::new("1", "polled", "{}")));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    for _ in 0..2 {
+        assert!(call.as_mut().poll(&mut context).is_pending());
+    }
+    let std::task::Poll::Ready(result) = call.as_mut().poll(&mut context) else {
+        panic!("the third poll of the call is that of the handler")
+    };
+    assert_eq!((&*result.text(), result.call_id()), ("3", "1"));
+}
+
+/// Panics where it is polled, and again where it is dropped.
+struct PanicsAlways;
+
+impl Future for PanicsAlways {
+    type Output = String;
+
+    fn poll(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<String> {
+        panic!("polled")
+    }
+}
+
+impl Drop for PanicsAlways {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "dropped");
+    }
+}
+
+#[tokio::test]
+async fn a_future_that_panics_at_its_poll_and_at_its_drop_is_contained() {
+    quietly();
+    let toolbox = ToolBox::from(waits("always", |_| PanicsAlways));
+    for _ in 0..2 {
+        panicked(&ask(&toolbox, "always").await, "always");
+    }
+}
