@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{InvalidNameError, check_name};
+use super::name::{InvalidNameError, check_name};
 
 /// A group of tools, under one name and one description.
 ///

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use sse_stream::Sse;
 use tokio::sync::watch;
 
+use super::body::{bounded, client_error};
 use super::events::{SseEvent, SseParser};
 use super::parameters::in_envelope_with_headers;
 use crate::mcp::client::envelope::MessageReader;
@@ -524,25 +525,6 @@ fn kind(response: &Response) -> BodyKind {
     } else {
         BodyKind::Other(kind)
     }
-}
-
-/// Reads a body of at most `max` bytes; `None` if it is longer.
-pub(in crate::mcp::client) async fn bounded(
-    mut response: Response,
-    max: usize,
-) -> Result<Option<Vec<u8>>, Error> {
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(client_error)? {
-        if body.len() + piece.len() > max {
-            return Ok(None);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(Some(body))
-}
-
-fn client_error(error: reqwest::Error) -> Error {
-    StreamableHttpError::Client(error.without_url())
 }
 
 fn unexpected(what: &'static str) -> Error {

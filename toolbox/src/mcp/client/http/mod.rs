@@ -1,5 +1,6 @@
 //! Connections to servers with a URL.
 
+mod body;
 mod client;
 mod events;
 mod parameters;
@@ -13,9 +14,11 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use crate::sync::Mutex;
 
+#[cfg(feature = "mcp-oauth")]
+pub(super) use body::bounded;
 pub(super) use client::HttpTransport;
 #[cfg(feature = "mcp-oauth")]
-pub(super) use client::{bounded, scope_of};
+pub(super) use client::scope_of;
 pub(super) use parameters::{WrappedPage, page_of};
 
 /// The HTTP client that the servers of one box share: creating one reads the system's certificates.

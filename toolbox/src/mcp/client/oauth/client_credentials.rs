@@ -1,5 +1,7 @@
 //! The grant `client_credentials`, with a secret or a private key.
 
+use std::time::Duration;
+
 use oauth2::TokenResponse as _;
 use oauth2::basic::BasicTokenType;
 use rmcp::transport::AuthorizationManager;
@@ -11,9 +13,11 @@ use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use super::client_tokens::GrantedToken;
 use super::failure::failed;
 use crate::mcp::config::{ClientCredentials, ClientProof};
+
+/// A token with its lifetime, if that is named.
+pub(super) type GrantedToken = (String, Option<Duration>);
 
 const UNFIT_KEY: &str = "the private key makes no signature that the authorization server takes: RS256, ES256 (P-256, PKCS#8) or ES384";
 

@@ -11,12 +11,10 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::address::safe_url;
-use super::failure::{error_text, failed};
+use super::client_credentials::GrantedToken;
+use super::failure::{error_text, failed, without};
 use super::{client_credentials, jwt_bearer, token_exchange};
 use crate::mcp::config::{ClientProof, OAuthClient, ProgramGrant};
-
-/// A token with its lifetime, if that is named.
-pub(super) type GrantedToken = (String, Option<Duration>);
 
 type Error = StreamableHttpError<reqwest::Error>;
 
@@ -291,9 +289,4 @@ impl ClientGrant {
             ProgramGrant::JwtBearer { .. } | ProgramGrant::TokenExchange { .. } => text,
         }
     }
-}
-
-/// Returns a text with a secret masked.
-pub(super) fn without(text: &str, secret: &str) -> String {
-    if secret.is_empty() { text.to_owned() } else { text.replace(secret, "***") }
 }

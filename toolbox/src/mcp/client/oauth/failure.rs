@@ -34,3 +34,8 @@ pub(super) fn error_text(error: &AuthError) -> String {
 pub(super) fn failed(reason: &str) -> AuthError {
     AuthError::ClientCredentialsError(reason.to_owned())
 }
+
+/// Returns a text with a secret masked.
+pub(super) fn without(text: &str, secret: &str) -> String {
+    if secret.is_empty() { text.to_owned() } else { text.replace(secret, "***") }
+}

@@ -8,9 +8,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use rmcp::transport::auth::{AuthError, AuthorizationMetadata};
 
-use super::client_credentials::checked;
-use super::client_tokens::{GrantedToken, without};
-use super::failure::failed;
+use super::client_credentials::{GrantedToken, checked};
+use super::failure::{failed, without};
 use crate::mcp::client::http::bounded;
 use crate::mcp::config::TokenSource;
 

@@ -6,7 +6,7 @@ use rmcp::transport::auth::enterprise::{
 };
 use rmcp::transport::auth::{AuthError, AuthorizationMetadata, default_oauth_http_client};
 
-use super::client_tokens::GrantedToken;
+use super::client_credentials::GrantedToken;
 use super::failure::failed;
 use super::jwt_bearer::read;
 use crate::mcp::config::{IdentityProvider, TokenSource};

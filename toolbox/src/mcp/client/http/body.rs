@@ -1,0 +1,26 @@
+//! Bodies of responses, in memory of a bounded size.
+
+use reqwest::Response;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+type Error = StreamableHttpError<reqwest::Error>;
+
+/// Reads a body of at most `max` bytes; `None` if it is longer.
+pub(in crate::mcp::client) async fn bounded(
+    mut response: Response,
+    max: usize,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(client_error)? {
+        if body.len() + piece.len() > max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(body))
+}
+
+/// Returns an error without the URL, which may hold a secret.
+pub(super) fn client_error(error: reqwest::Error) -> Error {
+    StreamableHttpError::Client(error.without_url())
+}
