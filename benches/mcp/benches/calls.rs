@@ -11,14 +11,15 @@
 //! Server and load are two processes on one machine, so the rates are ratios to compare, no more.
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpStream};
 
 use http::{Served, call, request};
+use pipes::{Pipes, counted_command, counts_file, total};
 
 mod http;
+mod pipes;
 
 mod rmcp_server {
     use rmcp::handler::server::wrapper::Parameters;
@@ -115,66 +116,15 @@ async fn serve_stdio(server: &str) {
     let _ = service.waiting().await;
 }
 
-/// A client of a server over standard streams.
-struct Pipes {
-    child: Child,
-    input: std::process::ChildStdin,
-    output: std::io::BufReader<std::process::ChildStdout>,
-    line: String,
-}
-
-impl Pipes {
-    fn start(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        let input = child.stdin.take().expect("its input");
-        let output = std::io::BufReader::new(child.stdout.take().expect("its output"));
-        let mut pipes = Self { child, input, output, line: String::new() };
-        pipes.write(concat!(
-            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}"#,
-            "\n"
+/// Makes calls, some at once.
+fn calls(pipes: &mut Pipes, at_once: u64) {
+    for id in 1..=at_once {
+        pipes.write(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"add\",\"arguments\":{{\"a\":2,\"b\":3}}}}}}\n"
         ));
-        pipes.read("serverInfo");
-        pipes.write("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
-        pipes
     }
-
-    fn of(server: &str) -> Command {
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.args(["stdio", server]);
-        command
-    }
-
-    fn write(&mut self, text: &str) {
-        std::io::Write::write_all(&mut self.input, text.as_bytes()).expect("it takes the line");
-    }
-
-    fn read(&mut self, text: &str) {
-        self.line.clear();
-        std::io::BufRead::read_line(&mut self.output, &mut self.line).expect("a line");
-        assert!(self.line.contains(text), "{}", self.line);
-    }
-
-    /// Makes calls, some at once.
-    fn calls(&mut self, at_once: u64) {
-        for id in 1..=at_once {
-            self.write(&format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"add\",\"arguments\":{{\"a\":2,\"b\":3}}}}}}\n"
-            ));
-        }
-        for _ in 0..at_once {
-            self.read(r#""text":"5""#);
-        }
-    }
-
-    fn stop(self) {
-        let Self { mut child, input, .. } = self;
-        drop(input);
-        let _ = child.wait();
+    for _ in 0..at_once {
+        pipes.read(r#""text":"5""#);
     }
 }
 
@@ -182,12 +132,12 @@ impl Pipes {
 fn load_stdio(server: &str, at_once: u64) -> f64 {
     let mut pipes = Pipes::start(Pipes::of(server));
     let begun = Instant::now();
-    let mut calls = 0;
+    let mut made = 0;
     while begun.elapsed() < Duration::from_secs(2) {
-        pipes.calls(at_once);
-        calls += at_once;
+        calls(&mut pipes, at_once);
+        made += at_once;
     }
-    let rate = calls as f64 / begun.elapsed().as_secs_f64();
+    let rate = made as f64 / begun.elapsed().as_secs_f64();
     pipes.stop();
     rate
 }
@@ -285,34 +235,25 @@ async fn instructions() {
     for server in SERVERS {
         for wire in ["serve", "stdio"] {
             let mut counted = [0; 2];
-            for (at, calls) in [FEW, MANY].into_iter().enumerate() {
-                let out = std::env::temp_dir().join(format!("calls.{}", std::process::id()));
-                let mut command = Command::new("valgrind");
-                command
-                    .arg("--tool=callgrind")
-                    .arg(format!("--callgrind-out-file={}", out.display()))
-                    .arg("-q");
-                command.arg(std::env::current_exe().expect("this program")).args([wire, server]);
+            for (at, count) in [FEW, MANY].into_iter().enumerate() {
+                let out = counts_file();
+                let command = counted_command(&out, &[wire, server]);
                 if wire == "stdio" {
                     let mut pipes = Pipes::start(command);
-                    (0..calls).for_each(|_| pipes.calls(1));
+                    (0..count).for_each(|_| calls(&mut pipes, 1));
                     pipes.stop();
                 } else {
                     let served = Served::start(command);
                     let mut stream = TcpStream::connect(served.address).await.expect("it listens");
                     stream.set_nodelay(true).expect("an option");
                     let (request, mut answer) = (request(server, served.address), Vec::new());
-                    for _ in 0..calls {
+                    for _ in 0..count {
                         call(&mut stream, &request, &mut answer).await;
                     }
                     drop(stream);
                     served.stop();
                 }
-                let text = std::fs::read_to_string(&out).expect("the counts");
-                let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
-                counted[at] =
-                    total.and_then(|total| total.trim().parse::<u64>().ok()).expect("the total");
-                let _ = std::fs::remove_file(&out);
+                counted[at] = total(&out);
             }
             let wire = if wire == "stdio" { "standard streams" } else { "HTTP" };
             println!(

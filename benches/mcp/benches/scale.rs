@@ -150,7 +150,14 @@ fn cpu(process: &str) -> Duration {
 fn measure() {
     println!(
         "{:>5} {:>9} {:>9} {:>8} {:>8} {:>31} {:>8} {:>6}",
-        "tool", "processes", "calls/s", "p50 us", "p99 us", "CPU us a call: servers", "balancer", "load"
+        "tool",
+        "processes",
+        "calls/s",
+        "p50 us",
+        "p99 us",
+        "CPU us a call: servers",
+        "balancer",
+        "load"
     );
     for tool in ["add", "wait"] {
         for processes in [0, 1, 2, 4] {

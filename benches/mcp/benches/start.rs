@@ -24,7 +24,10 @@ fn main() {
         return serve_stdio();
     }
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    println!("| servers | over | median ms | above {} ms | ratio |", (DELAY * ROUND_TRIPS).as_millis());
+    println!(
+        "| servers | over | median ms | above {} ms | ratio |",
+        (DELAY * ROUND_TRIPS).as_millis()
+    );
     println!("|---|---|---|---|---|");
     for over in ["http", "stdio"] {
         for count in [1, 3, 10, 50] {
@@ -33,7 +36,11 @@ fn main() {
             times.sort();
             let median = times[RUNS / 2].as_secs_f64() * 1e3;
             let least = (DELAY * ROUND_TRIPS).as_secs_f64() * 1e3;
-            println!("| {count} | {over} | {median:.1} | {:.1} | {:.2} |", median - least, median / least);
+            println!(
+                "| {count} | {over} | {median:.1} | {:.1} | {:.2} |",
+                median - least,
+                median / least
+            );
         }
     }
 }
@@ -124,7 +131,10 @@ async fn answer(stream: TcpStream) {
             Some(answer) => {
                 tokio::time::sleep(DELAY).await;
                 let answer = answer.to_string();
-                format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}", answer.len())
+                format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
+                    answer.len()
+                )
             }
             None => "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_owned(),
         };
