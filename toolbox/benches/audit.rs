@@ -89,7 +89,7 @@ async fn rate(toolbox: ToolBox, callers: usize) -> f64 {
                 assert_eq!(toolbox.call(call).await.text(), "5");
                 calls += 1;
                 // A caller that never waits would keep the others from their turn.
-                if calls % 64 == 0 {
+                if calls.is_multiple_of(64) {
                     tokio::task::yield_now().await;
                 }
             }
