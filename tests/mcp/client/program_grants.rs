@@ -63,6 +63,10 @@ async fn a_workload_sends_its_assertion_which_is_read_for_each_request() {
     assert_eq!(office.requests("/token").len(), 0);
 }
 
+/// A change of the metadata, an answer of the token endpoint, the configured issuer, the requests for
+/// a token, and a part of the error.
+type Case = (Twist, Option<TokenReply>, Option<&'static str>, usize, &'static str);
+
 #[tokio::test]
 async fn an_assertion_goes_to_its_authorization_server_alone_and_once() {
     let json = |status: u16, body: Value| {
@@ -84,7 +88,7 @@ async fn an_assertion_goes_to_its_authorization_server_alone_and_once() {
     };
     let same = || -> Twist { Box::new(|_| {}) };
     let other = Some("https://login.example.com");
-    let cases: Vec<(Twist, Option<TokenReply>, Option<&str>, usize, &str)> = vec![
+    let cases: Vec<Case> = vec![
         (same(), json(400, refusal), None, 1, "invalid_grant: *** is old"),
         (same(), json(400, json!({"error": "invalid_scope"})), None, 1, "invalid_scope"),
         (same(), json(500, json!(null)), None, 1, "answers HTTP 500"),
