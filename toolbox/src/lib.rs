@@ -87,6 +87,8 @@ compile_error!(
      help: take it out of the profile, or enable the feature `panic-abort` of `toolbox` to accept that one panicking tool ends the process"
 );
 
+#[cfg(feature = "_address")]
+mod address;
 #[cfg(feature = "agent")]
 pub mod agent;
 mod arguments;

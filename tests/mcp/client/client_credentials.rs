@@ -12,7 +12,7 @@ use toolbox::ToolBox;
 use toolbox::mcp::{CredentialFile, ServerConfig, ServerState, ServerStatus, Servers, SignIn};
 
 use super::http::{Reply, Request, Seen, modern, serve};
-use super::oauth::form;
+use super::oauth::{Guard, form};
 use super::support::call;
 
 const SECRET: &str = "s3cr:t %&+ä";
@@ -38,6 +38,7 @@ struct OfficeState {
     required: Vec<String>,
     /// The authorization server; this one if `None`.
     elsewhere: Option<String>,
+    token_type: &'static str,
 }
 
 pub(super) type Twist = Box<dyn Fn(&mut Value) + Send + Sync>;
@@ -50,6 +51,14 @@ impl Office {
 
     /// An office with other metadata, or with other answers to requests for tokens.
     pub(super) async fn with(twist: Twist, reply: Option<TokenReply>) -> Self {
+        let guard = move |request: &Request| {
+            reply.as_ref().filter(|_| request.target == "/token").map(|reply| reply())
+        };
+        Self::guarded("Bearer", twist, Box::new(guard)).await
+    }
+
+    /// An office with tokens of another type.
+    pub(super) async fn guarded(token_type: &'static str, twist: Twist, guard: Guard) -> Self {
         let state = Arc::new(Mutex::new(OfficeState {
             good: Vec::new(),
             issued: 0,
@@ -57,13 +66,11 @@ impl Office {
             named: "",
             required: Vec::new(),
             elsewhere: None,
+            token_type,
         }));
         let own = Arc::clone(&state);
         let (url, seen) = serve(move |request| {
-            if let ("/token", Some(reply)) = (request.target.as_str(), &reply) {
-                return reply();
-            }
-            own.lock().unwrap().answer(request, &twist)
+            guard(request).unwrap_or_else(|| own.lock().unwrap().answer(request, &twist))
         })
         .await;
         Self { url, seen, state }
@@ -105,7 +112,7 @@ impl OfficeState {
                 let scopes = form.get("scope").map(String::as_str).unwrap_or_default();
                 let scopes = scopes.split(' ').map(str::to_owned).collect();
                 self.good.push((token.clone(), scopes));
-                let mut granted = json!({"access_token": token, "token_type": "Bearer"});
+                let mut granted = json!({"access_token": token, "token_type": self.token_type});
                 if !self.lifetime.is_null() {
                     granted["expires_in"] = self.lifetime.clone();
                 }
@@ -123,7 +130,8 @@ impl OfficeState {
                 "HTTP/1.1 {status} X\r\nWWW-Authenticate: Bearer {challenge}resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             ))
         };
-        let token = request.headers.get("authorization").and_then(|it| it.strip_prefix("Bearer "));
+        let token = request.headers.get("authorization");
+        let token = token.and_then(|it| it.strip_prefix(self.token_type)?.strip_prefix(' '));
         let Some((_, scopes)) = self.good.iter().find(|(good, _)| Some(good.as_str()) == token)
         else {
             let scope = match self.named {

@@ -3,6 +3,7 @@
 mod asking;
 mod calls;
 mod client_credentials;
+mod dpop;
 mod drift;
 #[cfg(target_os = "linux")]
 mod escape;

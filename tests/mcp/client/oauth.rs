@@ -46,7 +46,11 @@ pub(super) struct Given {
     granted: String,
     /// A scope that calls require.
     pub(super) required: &'static str,
+    pub(super) token_type: &'static str,
 }
+
+/// Answers a request before the server does.
+pub(super) type Guard = Box<dyn Fn(&Request) -> Option<Reply> + Send + Sync>;
 
 impl Given {
     fn token(&mut self) -> Value {
@@ -55,7 +59,7 @@ impl Given {
         self.good = vec![token.clone()];
         self.renewing.push(renewing.clone());
         self.granted.clone_from(&self.scopes);
-        json!({"access_token": token, "token_type": "Bearer", "expires_in": self.lifetime, "refresh_token": renewing, "scope": self.granted})
+        json!({"access_token": token, "token_type": self.token_type, "expires_in": self.lifetime, "refresh_token": renewing, "scope": self.granted})
     }
 }
 
@@ -66,19 +70,31 @@ impl World {
 
     /// A world whose metadata is another than it should be.
     async fn with(twist: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
-        let given = Arc::new(Mutex::new(Given { lifetime: 3600, ..Given::default() }));
+        Self::guarded("Bearer", twist, Box::new(|_| None)).await
+    }
+
+    /// A world with tokens of another type.
+    pub(super) async fn guarded(
+        token_type: &'static str,
+        twist: impl Fn(&mut Value) + Send + Sync + 'static,
+        guard: Guard,
+    ) -> Self {
+        let given = Given { lifetime: 3600, token_type, ..Given::default() };
+        let given = Arc::new(Mutex::new(given));
         let own = Arc::clone(&given);
-        let (url, seen) =
-            serve(move |request| answer(request, &mut own.lock().unwrap(), &twist)).await;
+        let (url, seen) = serve(move |request| {
+            guard(request).unwrap_or_else(|| answer(request, &mut own.lock().unwrap(), &twist))
+        })
+        .await;
         Self { url, seen, given }
     }
 
-    fn request_count(&self, path: &str) -> usize {
+    pub(super) fn request_count(&self, path: &str) -> usize {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|request| request.target.starts_with(path)).count()
     }
 
-    fn tokens_sent(&self) -> Vec<String> {
+    pub(super) fn tokens_sent(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
         let mut sent: Vec<String> = seen
             .iter()
@@ -97,7 +113,7 @@ fn answer(request: &Request, given: &mut Given, twist: &dyn Fn(&mut Value)) -> R
             let token = request
                 .headers
                 .get("authorization")
-                .and_then(|value| value.strip_prefix("Bearer "));
+                .and_then(|value| value.strip_prefix(given.token_type)?.strip_prefix(' '));
             if token
                 .is_some_and(|token| token == "own" || given.good.iter().any(|good| good == token))
             {
@@ -263,7 +279,7 @@ impl Kept {
         Self(std::env::temp_dir().join(format!("toolbox-oauth-{}-{name}", std::process::id())))
     }
 
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.0.join("deep/credentials.json")
     }
 
@@ -271,12 +287,12 @@ impl Kept {
         CredentialFile::new(self.path())
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         std::fs::read_to_string(self.path()).unwrap()
     }
 
     /// Has all tokens say that they are about to end.
-    fn expire(&self) {
+    pub(super) fn expire(&self) {
         std::fs::write(self.path(), self.text().replace("3600", "1")).unwrap();
     }
 }
@@ -305,7 +321,10 @@ pub(super) async fn sign_in(
     tokio::join!(signing_in, browsing).0
 }
 
-async fn mounted(world: &World, file: &CredentialFile) -> (ToolBox, Servers, ServerStatus) {
+pub(super) async fn mounted(
+    world: &World,
+    file: &CredentialFile,
+) -> (ToolBox, Servers, ServerStatus) {
     mounted_with(ServerConfig::url(&world.url), file).await
 }
 

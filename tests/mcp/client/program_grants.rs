@@ -5,10 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use data_encoding::{BASE64, BASE64URL_NOPAD};
 use serde_json::{Value, json};
-use toolbox::mcp::{IdentityProvider, ServerConfig, ServerState};
+use toolbox::mcp::{CredentialFile, IdentityProvider, ServerConfig, ServerState, SignIn};
 
 use super::client_credentials::{Office, TokenReply, Twist, mounted, text};
-use super::http::{Reply, serve};
+use super::http::{Reply, Seen, serve};
 use super::oauth::form;
 
 const ASSERTION: &str = "hidden.assert+ion.part";
@@ -131,6 +131,30 @@ fn id_jag(header: &Value, claims: &Value) -> Value {
 /// A change of the header and the claims of an ID-JAG.
 type Change = fn(&mut Value, &mut Value);
 
+/// Starts an identity provider, whose first answer may be another.
+async fn identity_provider(
+    office: &Office,
+    change: Change,
+    first: Option<Reply>,
+) -> (String, Seen) {
+    let (resource, first) = (office.url.clone(), std::sync::Mutex::new(first));
+    serve(move |request| {
+        if let Some(reply) = first.lock().unwrap().take() {
+            return reply;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let mut header = json!({"alg": "ES256", "typ": "oauth-id-jag+jwt"});
+        let mut claims = json!({
+            "iss": format!("http://{}", request.headers["host"]), "sub": "user", "jti": "1",
+            "aud": resource.trim_end_matches("/mcp"), "resource": resource, "client_id": "me",
+            "iat": now, "exp": now + 60, "scope": "tools",
+        });
+        change(&mut header, &mut claims);
+        Reply::Json(200, id_jag(&header, &claims))
+    })
+    .await
+}
+
 #[tokio::test]
 async fn an_id_token_is_exchanged_for_a_grant_of_this_server_alone() {
     let cases: Vec<(Change, Option<Reply>, &str)> = vec![
@@ -149,22 +173,7 @@ async fn an_id_token_is_exchanged_for_a_grant_of_this_server_alone() {
     ];
     for (number, (change, reply, expected)) in cases.into_iter().enumerate() {
         let office = Office::new().await;
-        let (resource, reply) = (office.url.clone(), std::sync::Mutex::new(reply));
-        let (url, seen) = serve(move |request| {
-            if let Some(reply) = reply.lock().unwrap().take() {
-                return reply;
-            }
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-            let mut header = json!({"alg": "ES256", "typ": "oauth-id-jag+jwt"});
-            let mut claims = json!({
-                "iss": format!("http://{}", request.headers["host"]), "sub": "user", "jti": "1",
-                "aud": resource.trim_end_matches("/mcp"), "resource": resource, "client_id": "me",
-                "iat": now, "exp": now + 60, "scope": "tools",
-            });
-            change(&mut header, &mut claims);
-            Reply::Json(200, id_jag(&header, &claims))
-        })
-        .await;
+        let (url, seen) = identity_provider(&office, change, reply).await;
         let issuer = url.trim_end_matches("/mcp");
         let idp = IdentityProvider::new(issuer, format!("{issuer}/token"))
             .client("at-idp", None)
@@ -206,4 +215,81 @@ async fn an_id_token_goes_to_no_identity_provider_without_tls() {
     let error = status.error.unwrap_or_default();
     assert!(error.contains("the token endpoint of the identity provider is not https"), "{error}");
     assert_eq!(office.requests("/token").len(), 0);
+}
+
+#[tokio::test]
+async fn a_client_of_the_identity_provider_authenticates_there_alone() {
+    let office = Office::new().await;
+    let (url, seen) = identity_provider(&office, |_, _| {}, None).await;
+    let issuer = url.trim_end_matches("/mcp");
+    let idp = IdentityProvider::new(issuer, format!("{issuer}/token"))
+        .client("at-idp", Some("idp s3cr:t".to_owned()))
+        .id_token(ID_TOKEN);
+    let config = server(&office).enterprise_managed("me", "s3cr:t", idp);
+    let (_toolbox, servers, status) = mounted(config.clone()).await;
+    assert_eq!(status.state, ServerState::Ready, "{status:?}");
+    let basic = |text: &str| format!("Basic {}", BASE64.encode(text.as_bytes()));
+    let at_idp = seen.lock().unwrap()[0].headers["authorization"].clone();
+    assert_eq!(at_idp, basic("at-idp:idp+s3cr%3At"));
+    assert_eq!(office.requests("/token")[0].headers["authorization"], basic("me:s3cr%3At"));
+    let shown = format!("{config:?} {servers:?}");
+    assert!(!shown.contains("idp s3cr:t"), "{shown}");
+}
+
+/// What follows a good ID-JAG: a change of the configuration, an answer of the token endpoint, the
+/// requests for a token, and a part of the error.
+#[tokio::test]
+async fn a_grant_of_an_identity_provider_goes_to_the_configured_server_and_is_a_bearer_token() {
+    type Adjust = fn(ServerConfig) -> ServerConfig;
+    let typed = |token_type: &'static str| -> Option<TokenReply> {
+        let body = json!({"access_token": "t", "token_type": token_type});
+        Some(Box::new(move || Reply::Json(200, body.clone())))
+    };
+    let same: Adjust = |config| config;
+    let cases: Vec<(Adjust, Option<TokenReply>, usize, &str)> = vec![
+        (
+            |config| config.oauth_issuer("https://login.example.com"),
+            None,
+            0,
+            "the credentials are for",
+        ),
+        (same, typed("DPoP"), 1, "the answer of the authorization server is not usable"),
+        (same, typed("mac"), 1, "the answer of the authorization server is not usable"),
+    ];
+    for (number, (adjust, reply, sent, expected)) in cases.into_iter().enumerate() {
+        let office = Office::with(Box::new(|_| {}), reply).await;
+        let (url, seen) = identity_provider(&office, |_, _| {}, None).await;
+        let issuer = url.trim_end_matches("/mcp");
+        let idp = IdentityProvider::new(issuer, format!("{issuer}/token"))
+            .client("at-idp", None)
+            .id_token(ID_TOKEN);
+        let config = adjust(server(&office).enterprise_managed("me", "s3cr:t", idp));
+        let (_toolbox, _servers, status) = mounted(config).await;
+        let error = status.error.unwrap_or_default();
+        assert!(error.contains(expected), "{number}: {error}");
+        assert_eq!(office.requests("/token").len(), sent, "{number}");
+        assert_eq!(seen.lock().unwrap().len(), sent, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn an_authorization_server_for_programs_needs_no_page_to_sign_in_at() {
+    let twist = || -> Twist {
+        Box::new(|metadata| {
+            metadata.as_object_mut().unwrap().remove("authorization_endpoint");
+        })
+    };
+    let office = Office::with(twist(), None).await;
+    let (toolbox, _servers, status) =
+        mounted(server(&office).workload_identity("me", ASSERTION)).await;
+    assert_eq!(status.state, ServerState::Ready, "{status:?}");
+    assert_eq!(text(&toolbox).await, "by json");
+    let office = Office::with(twist(), None).await;
+    let (_toolbox, _servers, status) =
+        mounted(server(&office).client_credentials("me", "s3cr:t")).await;
+    assert_eq!(status.state, ServerState::Ready, "{status:?}");
+
+    let file = CredentialFile::new("unused.json");
+    let error = SignIn::new(&server(&office), &file).run(|_| {}).await.unwrap_err().to_string();
+    assert!(error.contains("no page to sign in at"), "{error}");
 }

@@ -14,7 +14,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::Instant;
 
-use super::address::is_public;
+use crate::address::is_public;
 use crate::future::BoxFuture;
 
 /// Resolves the addresses of a host.

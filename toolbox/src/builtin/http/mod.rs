@@ -1,6 +1,5 @@
 //! Pages of the web: `http_fetch`.
 
-mod address;
 mod client;
 mod composed;
 mod page;

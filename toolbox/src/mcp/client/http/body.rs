@@ -6,10 +6,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 type Error = StreamableHttpError<reqwest::Error>;
 
 /// Reads a body of at most `max` bytes; `None` if it is longer.
-pub(in crate::mcp::client) async fn bounded(
-    mut response: Response,
-    max: usize,
-) -> Result<Option<Vec<u8>>, Error> {
+pub(super) async fn bounded(mut response: Response, max: usize) -> Result<Option<Vec<u8>>, Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(client_error)? {
         if body.len() + piece.len() > max {
@@ -21,6 +18,6 @@ pub(in crate::mcp::client) async fn bounded(
 }
 
 /// Returns an error without the URL, which may hold a secret.
-pub(super) fn client_error(error: reqwest::Error) -> Error {
+pub(in crate::mcp::client) fn client_error(error: reqwest::Error) -> Error {
     StreamableHttpError::Client(error.without_url())
 }

@@ -6,22 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{BoxStream, unfold};
-use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-    StreamableHttpError, StreamableHttpPostResponse,
+    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
 };
 use serde::Deserialize;
 use sse_stream::Sse;
 use tokio::sync::watch;
 
-use super::body::{bounded, client_error};
+use super::body::bounded;
+use super::demand::answered;
 use super::events::{SseEvent, SseParser};
 use super::parameters::in_envelope_with_headers;
 use crate::mcp::client::envelope::MessageReader;
@@ -126,13 +125,13 @@ impl HttpTransport {
         let request = request.headers(headers);
         #[cfg(feature = "mcp-oauth")]
         if let Some(tokens) = &self.tokens {
-            return tokens.send(request, send).await;
+            return tokens.send(request).await;
         }
-        send(match token {
+        let request = match token {
             Some(token) => request.bearer_auth(token),
             None => request,
-        })
-        .await
+        };
+        answered(request.send().await)
     }
 
     fn reader(&self) -> MessageReader {
@@ -474,38 +473,6 @@ fn headers(
             .insert("mcp-session-id", session.map_err(|_| unexpected("its session's id is none"))?);
     }
     Ok(headers)
-}
-
-/// Sends a request; a demand for authorization is returned as an error.
-async fn send(request: RequestBuilder) -> Result<Response, Error> {
-    let response = request.send().await.map_err(client_error)?;
-    let challenge = response.headers().get(WWW_AUTHENTICATE);
-    let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
-    match (response.status(), challenge) {
-        // Some servers send the status and no challenge.
-        (StatusCode::UNAUTHORIZED, challenge) => {
-            let challenge = challenge.unwrap_or_default();
-            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
-        }
-        (StatusCode::FORBIDDEN, Some(challenge)) => {
-            let scope = scope_of(&challenge);
-            let error = InsufficientScopeError::new(challenge, scope);
-            Err(StreamableHttpError::InsufficientScope(error))
-        }
-        _ => Ok(response),
-    }
-}
-
-/// Returns the scope that a challenge asks for.
-pub(in crate::mcp::client) fn scope_of(challenge: &str) -> Option<String> {
-    const KEY: &str = "scope=";
-    let at = challenge.to_ascii_lowercase().find(KEY)?;
-    let value = &challenge[at + KEY.len()..];
-    let scope = match value.strip_prefix('"') {
-        Some(quoted) => quoted.split('"').next(),
-        None => value.split([',', ' ']).next(),
-    };
-    scope.map(str::to_owned)
 }
 
 enum BodyKind {

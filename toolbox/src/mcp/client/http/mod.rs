@@ -2,6 +2,7 @@
 
 mod body;
 mod client;
+mod demand;
 mod events;
 mod parameters;
 
@@ -15,10 +16,10 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use crate::sync::Mutex;
 
 #[cfg(feature = "mcp-oauth")]
-pub(super) use body::bounded;
+pub(super) use body::client_error;
 pub(super) use client::HttpTransport;
 #[cfg(feature = "mcp-oauth")]
-pub(super) use client::scope_of;
+pub(super) use demand::answered;
 pub(super) use parameters::{WrappedPage, page_of};
 
 /// The HTTP client that the servers of one box share: creating one reads the system's certificates.

@@ -1,5 +1,6 @@
 //! The grant `client_credentials`, with a secret or a private key.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use oauth2::TokenResponse as _;
@@ -13,11 +14,14 @@ use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
+use super::access::AccessToken;
+use super::client_tokens::TokenRequest;
+use super::dpop::{ProofKey, is_bound};
 use super::failure::failed;
 use crate::mcp::config::{ClientCredentials, ClientProof};
 
 /// A token with its lifetime, if that is named.
-pub(super) type GrantedToken = (String, Option<Duration>);
+pub(super) type GrantedToken = (AccessToken, Option<Duration>);
 
 const UNFIT_KEY: &str = "the private key makes no signature that the authorization server takes: RS256, ES256 (P-256, PKCS#8) or ES384";
 
@@ -27,16 +31,16 @@ const METHODS: &str = "token_endpoint_auth_methods_supported";
 /// Requests a token for client credentials.
 pub(super) async fn exchanged(
     mut manager: AuthorizationManager,
-    mut metadata: AuthorizationMetadata,
     own: &ClientCredentials,
-    resource: &str,
-    scopes: &[String],
+    request: &TokenRequest<'_>,
 ) -> Result<GrantedToken, AuthError> {
+    let mut metadata = request.metadata.clone();
     if matches!(own.proof, ClientProof::Secret(_)) {
         prefer_basic(&mut metadata);
     }
     manager.set_metadata(metadata);
-    checked(&exchanged_aside(manager, configs(own, resource, scopes)).await?)
+    let ways = configs(own, request.resource, request.scopes);
+    checked(&exchanged_aside(manager, ways).await?, request.key)
 }
 
 /// Returns the ways to authenticate: one, or one for each kind of private key.
@@ -125,13 +129,18 @@ fn prefer_basic(metadata: &mut AuthorizationMetadata) {
 }
 
 /// Returns the token of a response, with its lifetime, if it can be sent.
-pub(super) fn checked(response: &OAuthTokenResponse) -> Result<GrantedToken, AuthError> {
-    let token = response.access_token().secret();
-    if *response.token_type() != BasicTokenType::Bearer {
-        return Err(failed("the token is of another type than Bearer"));
-    }
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+pub(super) fn checked(
+    response: &OAuthTokenResponse,
+    key: Option<&Arc<ProofKey>>,
+) -> Result<GrantedToken, AuthError> {
+    let secret = response.access_token().secret();
+    let key = match (response.token_type(), key) {
+        (BasicTokenType::Bearer, _) => None,
+        (other, Some(key)) if is_bound(other.as_ref()) => Some(Arc::clone(key)),
+        _ => return Err(failed("the token is of another type than Bearer")),
+    };
+    if secret.is_empty() || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(failed("the token is empty, or has characters that no token may have"));
     }
-    Ok((token.clone(), response.expires_in()))
+    Ok((AccessToken::new(secret, key), response.expires_in()))
 }

@@ -10,10 +10,14 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::access::AccessToken;
 use super::address::safe_url;
 use super::client_credentials::GrantedToken;
+use super::dpop::ProofKey;
 use super::failure::{error_text, failed, without};
+use super::requests::OAuthRequests;
 use super::{client_credentials, jwt_bearer, token_exchange};
+use crate::mcp::client::http::answered;
 use crate::mcp::config::{ClientProof, OAuthClient, ProgramGrant};
 
 type Error = StreamableHttpError<reqwest::Error>;
@@ -49,7 +53,7 @@ struct ClientGrant {
 /// The last token, and the data to request the next.
 #[derive(Default)]
 struct HeldToken {
-    token: Option<String>,
+    token: Option<AccessToken>,
     /// The time from which the token is not used any more.
     ends: Option<Instant>,
     /// The scopes that were requested.
@@ -59,17 +63,36 @@ struct HeldToken {
     /// The last challenge of the server; `None` before the first.
     challenge: Option<String>,
     failed: Option<(Instant, String)>,
+    requests: Option<Arc<OAuthRequests>>,
+    /// The key that tokens are bound to, if the authorization server binds them.
+    key: Option<Arc<ProofKey>>,
+}
+
+/// What a grant needs to request a token.
+pub(super) struct TokenRequest<'a> {
+    pub(super) requests: &'a OAuthRequests,
+    pub(super) metadata: &'a AuthorizationMetadata,
+    pub(super) resource: &'a str,
+    pub(super) scopes: &'a [String],
+    pub(super) key: Option<&'a Arc<ProofKey>>,
 }
 
 impl HeldToken {
-    fn usable(&self) -> Option<String> {
+    fn usable(&self) -> Option<AccessToken> {
         let is_over = self.ends.is_some_and(|ends| Instant::now() >= ends);
         self.token.clone().filter(|_| !is_over)
     }
 
     /// Returns a token that another request has received since one was refused.
-    fn other_than(&self, refused: Option<&str>) -> Option<String> {
-        self.usable().filter(|token| Some(token.as_str()) != refused)
+    fn other_than(&self, refused: Option<&str>) -> Option<AccessToken> {
+        self.usable().filter(|token| Some(token.secret()) != refused)
+    }
+
+    fn requests(&mut self, url: &str) -> Result<Arc<OAuthRequests>, AuthError> {
+        if let Some(requests) = &self.requests {
+            return Ok(Arc::clone(requests));
+        }
+        Ok(Arc::clone(self.requests.insert(OAuthRequests::for_server(url)?)))
     }
 }
 
@@ -86,20 +109,17 @@ impl ClientTokens {
 
     /// Sends a request with the token. After a refusal the token is requested anew once, and with
     /// further scopes a few times.
-    pub(super) async fn send<F: Future<Output = Result<Response, Error>>>(
-        &self,
-        mut request: RequestBuilder,
-        send: impl Fn(RequestBuilder) -> F,
-    ) -> Result<Response, Error> {
+    pub(super) async fn send(&self, mut request: RequestBuilder) -> Result<Response, Error> {
         let (mut is_renewed, mut steps) = (false, 0);
         let mut token = self.0.current().await?;
         loop {
             let again = request.try_clone();
-            let authorized = match &token {
-                Some(token) => request.bearer_auth(token),
-                None => request,
+            let sent = match &token {
+                Some(token) => token.send(request).await,
+                None => answered(request.send().await),
             };
-            let refused = match send(authorized).await {
+            let secret = token.as_ref().map(AccessToken::secret);
+            let refused = match sent {
                 Err(refused) => refused,
                 answered => return answered,
             };
@@ -107,12 +127,12 @@ impl ClientTokens {
                 StreamableHttpError::AuthRequired(refusal) if !is_renewed => {
                     is_renewed = true;
                     let challenge = &refusal.www_authenticate_header;
-                    Some(self.0.renewed(token.as_deref(), challenge).await?)
+                    Some(self.0.renewed(secret, challenge).await?)
                 }
                 StreamableHttpError::InsufficientScope(refusal) if steps < MAX_STEPS => {
                     steps += 1;
                     let required = refusal.required_scope.as_deref().unwrap_or_default();
-                    self.0.stepped_up(token.as_deref(), required).await?
+                    self.0.stepped_up(secret, required).await?
                 }
                 _ => None,
             };
@@ -124,7 +144,7 @@ impl ClientTokens {
 
 impl ClientGrant {
     /// Returns the token to send; `None` before the server asked for one.
-    async fn current(&self) -> Result<Option<String>, AuthError> {
+    async fn current(&self) -> Result<Option<AccessToken>, AuthError> {
         let mut held = self.held.lock().await;
         match held.usable() {
             None if held.token.is_some() => self.request(&mut held, None).await.map(Some),
@@ -133,7 +153,11 @@ impl ClientGrant {
     }
 
     /// Requests a token in place of a refused one, unless another request has done so.
-    async fn renewed(&self, refused: Option<&str>, challenge: &str) -> Result<String, AuthError> {
+    async fn renewed(
+        &self,
+        refused: Option<&str>,
+        challenge: &str,
+    ) -> Result<AccessToken, AuthError> {
         let mut held = self.held.lock().await;
         if let Some(token) = held.other_than(refused) {
             return Ok(token);
@@ -147,7 +171,7 @@ impl ClientGrant {
         &self,
         refused: Option<&str>,
         required: &str,
-    ) -> Result<Option<String>, AuthError> {
+    ) -> Result<Option<AccessToken>, AuthError> {
         let mut held = self.held.lock().await;
         let mut scopes = held.scopes.clone();
         for scope in required.split_whitespace() {
@@ -169,7 +193,7 @@ impl ClientGrant {
         &self,
         held: &mut HeldToken,
         scopes: Option<Vec<String>>,
-    ) -> Result<String, AuthError> {
+    ) -> Result<AccessToken, AuthError> {
         if let Some((since, reason)) = &held.failed
             && since.elapsed() < FAILURE_HOLDS
         {
@@ -200,7 +224,8 @@ impl ClientGrant {
         held: &mut HeldToken,
         scopes: Option<Vec<String>>,
     ) -> Result<GrantedToken, AuthError> {
-        let manager = AuthorizationManager::new(self.url.as_str()).await?;
+        let requests = held.requests(&self.url)?;
+        let manager = requests.manager(&self.url).await?;
         let challenge = held.challenge.as_deref();
         let found = manager.resolve_metadata_from_challenge(challenge).await?;
         if !found.source.is_discovered() {
@@ -221,7 +246,20 @@ impl ClientGrant {
             }
         };
         held.issuer.clone_from(&metadata.issuer);
-        let granted = self.exchanged(manager, metadata, &scopes).await?;
+        if held.key.is_none() && !matches!(self.grant, ProgramGrant::TokenExchange { .. }) {
+            held.key = ProofKey::for_server(&metadata)?;
+            if let Some(key) = &held.key {
+                requests.prove_with(Arc::clone(key));
+            }
+        }
+        let request = TokenRequest {
+            requests: &requests,
+            metadata: &metadata,
+            resource: &self.url,
+            scopes: &scopes,
+            key: held.key.as_ref(),
+        };
+        let granted = self.exchanged(manager, &request).await?;
         held.scopes = scopes;
         Ok(granted)
     }
@@ -230,24 +268,22 @@ impl ClientGrant {
     async fn exchanged(
         &self,
         manager: AuthorizationManager,
-        metadata: AuthorizationMetadata,
-        scopes: &[String],
+        request: &TokenRequest<'_>,
     ) -> Result<GrantedToken, AuthError> {
-        let resource = self.url.as_str();
         match &self.grant {
             ProgramGrant::ClientCredentials(own) => {
-                client_credentials::exchanged(manager, metadata, own, resource, scopes).await
+                client_credentials::exchanged(manager, own, request).await
             }
             ProgramGrant::JwtBearer { id, assertion } => {
-                jwt_bearer::exchanged(&metadata, id, assertion, resource, scopes).await
+                jwt_bearer::exchanged(id, assertion, request).await
             }
             ProgramGrant::TokenExchange { id, secret, idp } => {
-                if safe_url(&idp.token_endpoint, resource).is_none() {
+                if safe_url(&idp.token_endpoint, request.resource).is_none() {
                     return Err(failed(
                         "the token endpoint of the identity provider is not https, or at a private address, so the ID token is not sent there",
                     ));
                 }
-                token_exchange::exchanged(&metadata, (id, secret), idp, resource, scopes).await
+                token_exchange::exchanged((id, secret), idp, request).await
             }
         }
     }

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use oauth2::TokenResponse as _;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::access::AccessToken;
+use super::dpop::{ProofKey, is_bound};
 use crate::mcp::digest::hex;
 use crate::mcp::file::{FileLock, SharedFile};
 
@@ -25,7 +29,7 @@ const REFRESH: Duration = Duration::from_secs(30);
 ///
 /// JSON, readable by its owner only on systems with file permissions. Several programs may use one
 /// file: a token renewed by one is renewed for all. A token is sent only to the server it was
-/// granted for, identified by its URL.
+/// granted for, identified by its URL. The key that a token is bound to is stored beside it.
 ///
 /// ```
 /// use toolbox::mcp::{CredentialFile, Servers};
@@ -70,7 +74,7 @@ impl CredentialFile {
     /// [`CredentialFileError`] if the file cannot be read.
     pub fn is_signed_in(&self, url: &str) -> Result<bool, CredentialFileError> {
         let kept = self.read()?.servers.remove(&key(url)).and_then(|kept| entry(url, kept));
-        Ok(kept.is_some_and(|kept| kept.token_response.is_some()))
+        Ok(kept.is_some_and(|kept| kept.secret().is_some()))
     }
 
     /// Deletes the token of the server at a URL; returns `false` if there was none.
@@ -86,7 +90,7 @@ impl CredentialFile {
 
     /// Returns the entry of one server.
     pub(super) fn of(&self, url: &str) -> CredentialEntry {
-        CredentialEntry { file: self.clone(), key: key(url) }
+        CredentialEntry { file: self.clone(), key: key(url), proof: None }
     }
 
     fn read(&self) -> Result<CredentialContents, CredentialFileError> {
@@ -124,7 +128,7 @@ impl CredentialFile {
 }
 
 /// Reads the entry of one server. An invalid entry counts as signed out.
-fn entry(server: &str, kept: Value) -> Option<StoredCredentials> {
+fn entry(server: &str, kept: Value) -> Option<StoredGrant> {
     let read = serde_json::from_value(kept).ok();
     if read.is_none() {
         // serde_json's message could contain part of a token.
@@ -167,14 +171,57 @@ impl std::error::Error for CredentialFileError {
     }
 }
 
+/// What is stored for one server.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredGrant {
+    #[serde(flatten)]
+    pub(super) credentials: StoredCredentials,
+    /// The key that the token is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dpop_key: Option<String>,
+}
+
+impl StoredGrant {
+    /// Returns the secret of the token, if there is a token.
+    pub(super) fn secret(&self) -> Option<&str> {
+        Some(self.credentials.token_response.as_ref()?.access_token().secret())
+    }
+
+    /// Returns the token; `None` too if its key cannot be read, since it is of no use without. Reads
+    /// the key, which takes longer than the rest.
+    pub(super) fn token(&self) -> Option<AccessToken> {
+        let key = match &self.dpop_key {
+            Some(text) => Some(ProofKey::from_text(text)?),
+            None => None,
+        };
+        Some(AccessToken::new(self.secret()?, key))
+    }
+}
+
 /// The entry of one server in the file.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct CredentialEntry {
     file: CredentialFile,
     key: String,
+    /// The key of the next token, if that is bound to one.
+    proof: Option<Arc<ProofKey>>,
 }
 
 impl CredentialEntry {
+    /// Returns an entry that stores this key with the next token.
+    pub(super) fn bound_to(self, key: Arc<ProofKey>) -> Self {
+        Self { proof: Some(key), ..self }
+    }
+
+    /// Returns what is stored.
+    pub(super) async fn stored(&self) -> Result<Option<StoredGrant>, AuthError> {
+        self.blocking(|file, key| {
+            let kept = file.read()?.servers.remove(&key);
+            Ok(kept.and_then(|kept| entry(&key, kept)))
+        })
+        .await
+    }
+
     /// Waits until no other program renews the token of this server; other servers are not
     /// affected.
     pub(super) async fn turn(&self) -> Result<FileLock, AuthError> {
@@ -200,18 +247,24 @@ impl CredentialEntry {
 #[async_trait]
 impl CredentialStore for CredentialEntry {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        self.blocking(|file, key| {
-            let kept = file.read()?.servers.remove(&key);
-            Ok(kept.and_then(|kept| entry(&key, kept)))
-        })
-        .await
+        Ok(self.stored().await?.map(|stored| stored.credentials))
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let credentials = serde_json::to_value(credentials)
+        let granted = credentials.token_response.as_ref();
+        let is_bound = granted.is_some_and(|granted| is_bound(granted.token_type().as_ref()));
+        let dpop_key = match &self.proof {
+            Some(key) if is_bound => Some(key.to_text()?),
+            None if is_bound => {
+                return Err(AuthError::TokenExchangeFailed(
+                    "the token is bound to a key, and no key was used to request it".to_owned(),
+                ));
+            }
+            _ => None,
+        };
+        let stored = serde_json::to_value(StoredGrant { credentials, dpop_key })
             .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
-        self.blocking(|file, key| file.update(|servers| drop(servers.insert(key, credentials))))
-            .await
+        self.blocking(|file, key| file.update(|servers| drop(servers.insert(key, stored)))).await
     }
 
     async fn clear(&self) -> Result<(), AuthError> {

@@ -1,12 +1,15 @@
 //! Authorization at servers with OAuth, as specified by MCP.
 
+mod access;
 mod address;
 mod callback;
 mod client_credentials;
 mod client_tokens;
 mod credentials;
+mod dpop;
 mod failure;
 mod jwt_bearer;
+mod requests;
 mod sign_in;
 mod token_exchange;
 mod tokens;

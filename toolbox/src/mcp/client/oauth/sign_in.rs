@@ -2,20 +2,22 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use oauth2::TokenResponse as _;
-use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
-use rmcp::transport::auth::{AuthError, CredentialStore as _, StoredCredentials};
-use rmcp::transport::{AuthorizationManager, AuthorizationRequest, AuthorizationSession};
+use rmcp::transport::auth::AuthError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::transport::{AuthorizationRequest, AuthorizationSession};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::address::safe_url;
 use super::callback;
-use super::credentials::CredentialFile;
+use super::credentials::{CredentialFile, StoredGrant};
+use super::dpop::ProofKey;
 use super::failure::error_text;
+use super::requests::{NO_PAGE, OAuthRequests};
 use crate::mcp::client::{http, text};
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::text::cut;
@@ -30,7 +32,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// Addresses from a server are checked before they are used: public ones must be `https`, ones on
 /// this machine are accepted if the server itself is on this machine, and link-local ones, where
 /// clouds serve their credentials, never. PKCE, the `state` of the request and a given issuer are
-/// verified.
+/// verified. A token is bound to a key of this sign-in (DPoP) if the authorization server can.
 ///
 /// ```no_run
 /// use toolbox::mcp::{CredentialFile, ServerConfig, Servers, SignIn};
@@ -101,13 +103,22 @@ impl<'a> SignIn<'a> {
         let port = listener.local_addr().map_err(SignInError::Callback)?.port();
         let redirect = format!("http://127.0.0.1:{port}{}", callback::PATH);
 
-        let kept = self.credentials.of(url);
-        let before = kept.load().await.map_err(server)?;
+        let mut kept = self.credentials.of(url);
+        let before = kept.stored().await.map_err(server)?;
         let challenge = challenge(url, before.as_ref()).await;
-        let mut manager = AuthorizationManager::new(url.as_str()).await.map_err(server)?;
-        manager.set_credential_store(kept);
+        let requests = OAuthRequests::for_server(url).map_err(server)?;
+        let mut manager = requests.manager(url).await.map_err(server)?;
         let challenged = challenge.as_ref().map(|(challenge, _)| challenge.as_str());
         let found = manager.resolve_metadata_from_challenge(challenged).await.map_err(server)?;
+        if found.metadata.authorization_endpoint == NO_PAGE {
+            let reason = "its authorization server has no page to sign in at, only tokens for programs: configure a grant";
+            return Err(SignInError::Server(reason.to_owned()));
+        }
+        if let Some(key) = ProofKey::for_server(&found.metadata).map_err(server)? {
+            requests.prove_with(Arc::clone(&key));
+            kept = kept.bound_to(key);
+        }
+        manager.set_credential_store(kept);
         manager.set_metadata(found.metadata);
         let mut more = self.scopes;
         more.extend(challenge.and_then(|(_, more)| more).into_iter().flatten());
@@ -115,7 +126,7 @@ impl<'a> SignIn<'a> {
         if scopes.is_empty() && !more.is_empty() {
             // The scopes granted before are requested again, so that none is lost.
             scopes = match before {
-                Some(before) => before.granted_scopes,
+                Some(before) => before.credentials.granted_scopes,
                 None => manager.select_initial_scopes(&[]).await,
             };
         }
@@ -154,23 +165,35 @@ impl<'a> SignIn<'a> {
 /// Returns the challenge of a server, and the scopes it requires beyond those granted.
 async fn challenge(
     url: &str,
-    before: Option<&StoredCredentials>,
+    before: Option<&StoredGrant>,
 ) -> Option<(String, Option<Vec<String>>)> {
     let client = http::SharedClient::default().client().ok()?;
     let question = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
     let request =
         client.post(url).timeout(ANSWER).header(ACCEPT, "application/json, text/event-stream");
     let request = request.header(CONTENT_TYPE, "application/json").body(question.to_string());
-    let request = match before.and_then(|before| before.token_response.as_ref()) {
-        Some(granted) => request.bearer_auth(granted.access_token().secret()),
-        None => request,
+    let sent = match before.and_then(StoredGrant::token) {
+        Some(token) => token.send(request).await,
+        None => http::answered(request.send().await),
     };
-    // Any failure occurs again in the following steps, which report it.
-    let response = request.send().await.ok()?;
-    let challenge = response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
-    let wants_more = response.status() == StatusCode::FORBIDDEN;
-    let more = http::scope_of(&challenge).filter(|_| wants_more);
-    Some((challenge, more.map(|more| more.split_whitespace().map(str::to_owned).collect())))
+    // Any other failure occurs again in the following steps, which report it.
+    match sent {
+        Err(StreamableHttpError::AuthRequired(demand)) => {
+            let challenge = demand.www_authenticate_header;
+            (!challenge.is_empty()).then_some((challenge, None))
+        }
+        Err(StreamableHttpError::InsufficientScope(demand)) => {
+            let more = demand
+                .required_scope
+                .map(|more| more.split_whitespace().map(str::to_owned).collect());
+            Some((demand.www_authenticate_header, more))
+        }
+        Ok(response) => {
+            let challenge = response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?;
+            Some((challenge.to_owned(), None))
+        }
+        Err(_) => None,
+    }
 }
 
 fn server(error: AuthError) -> SignInError {

@@ -1,35 +1,36 @@
 //! Enterprise-managed authorization: an ID-JAG of the identity provider, then a token for it.
 
 use oauth2::ClientSecret;
+use rmcp::transport::auth::AuthError;
 use rmcp::transport::auth::enterprise::{
     EmaAuthorizationServer, EmaClientAuthentication, EmaError, EmaExchangeRequest, EmaExchangeStage,
 };
-use rmcp::transport::auth::{AuthError, AuthorizationMetadata, default_oauth_http_client};
 
+use super::access::AccessToken;
 use super::client_credentials::GrantedToken;
+use super::client_tokens::TokenRequest;
 use super::failure::failed;
 use super::jwt_bearer::read;
 use crate::mcp::config::{IdentityProvider, TokenSource};
 
 /// Requests an ID-JAG for the ID token, which is read anew, and a token for the ID-JAG.
 pub(super) async fn exchanged(
-    metadata: &AuthorizationMetadata,
     (id, secret): (&str, &TokenSource),
     idp: &IdentityProvider,
-    resource: &str,
-    scopes: &[String],
+    request: &TokenRequest<'_>,
 ) -> Result<GrantedToken, AuthError> {
     let id_token = read("the ID token", &idp.id_token).await?;
     let secret = read("the client's secret", secret).await?;
     let provider = provider(idp).await?;
-    let issuer = metadata.issuer.as_deref().unwrap_or_default();
-    let own = EmaAuthorizationServer::new(issuer, &metadata.token_endpoint, id)
+    let issuer = request.metadata.issuer.as_deref().unwrap_or_default();
+    let own = EmaAuthorizationServer::new(issuer, &request.metadata.token_endpoint, id)
         .with_client_authentication(basic(secret));
-    let http = default_oauth_http_client()?;
-    let request = EmaExchangeRequest::new_with_id_token(provider, own, resource, &id_token);
-    let granted = request.with_scopes(scopes).exchange(&http, &http).await;
+    let exchange =
+        EmaExchangeRequest::new_with_id_token(provider, own, request.resource, &id_token);
+    let exchange = exchange.with_scopes(request.scopes);
+    let granted = exchange.exchange(request.requests, request.requests).await;
     let granted = granted.map_err(|error| failed(&text(&error)))?;
-    Ok((granted.access_token.secret().clone(), granted.expires_in))
+    Ok((AccessToken::new(granted.access_token.secret(), None), granted.expires_in))
 }
 
 /// Returns the identity provider with the client that the ID token was issued to.

@@ -37,14 +37,13 @@ impl Tokens {
     }
 
     /// Sends a request with the token, which is renewed if the server refuses it.
-    pub(in crate::mcp::client) async fn send<F: Future<Output = Result<Response, Error>>>(
+    pub(in crate::mcp::client) async fn send(
         &self,
         request: RequestBuilder,
-        send: impl Fn(RequestBuilder) -> F,
     ) -> Result<Response, Error> {
         match self {
-            Self::User(tokens) => tokens.send(request, send).await,
-            Self::Client(tokens) => tokens.send(request, send).await,
+            Self::User(tokens) => tokens.send(request).await,
+            Self::Client(tokens) => tokens.send(request).await,
         }
     }
 }

@@ -6,14 +6,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use oauth2::TokenResponse as _;
 use reqwest::{RequestBuilder, Response};
 use rmcp::transport::AuthorizationManager;
-use rmcp::transport::auth::{
-    AuthError, CredentialStore as _, OAuthClientConfig, StoredCredentials,
-};
+use rmcp::transport::auth::{AuthError, OAuthClientConfig};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 
-use super::credentials::{CredentialEntry, CredentialFile};
+use super::access::AccessToken;
+use super::credentials::{CredentialEntry, CredentialFile, StoredGrant};
+use super::requests::OAuthRequests;
+use crate::mcp::client::http::answered;
 use crate::mcp::config::OAuthClient;
+use crate::sync;
 
 type Error = StreamableHttpError<reqwest::Error>;
 
@@ -31,6 +33,8 @@ struct Granted {
     url: String,
     client: OAuthClient,
     kept: CredentialEntry,
+    /// The token that was sent last.
+    last: sync::Mutex<Option<AccessToken>>,
     /// Held during a renewal, which serves all waiting requests.
     renewing: Mutex<()>,
 }
@@ -46,48 +50,48 @@ impl UserTokens {
             url: url.to_owned(),
             client: client.clone(),
             kept: credentials.of(url),
+            last: sync::Mutex::default(),
             renewing: Mutex::default(),
         }))
     }
 
     /// Sends a request with the token; renews the token once if the server refuses it.
-    pub(in crate::mcp::client) async fn send<F: Future<Output = Result<Response, Error>>>(
-        &self,
-        request: RequestBuilder,
-        send: impl Fn(RequestBuilder) -> F,
-    ) -> Result<Response, Error> {
-        let stored = match self.0.kept.load().await {
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
+        let stored = match self.0.kept.stored().await {
             Ok(stored) => stored,
             // An unreadable file does not matter to a server that requires no authorization.
             Err(unread) => {
-                return match send(request).await {
+                return match answered(request.send().await) {
                     Err(StreamableHttpError::AuthRequired(_)) => Err(unread.into()),
                     other => other,
                 };
             }
         };
-        if token(stored.as_ref()).is_none() {
-            return send(request).await;
-        }
-        let token = match usable(stored.as_ref()) {
+        let Some(stored) = stored.filter(|stored| stored.secret().is_some()) else {
+            return answered(request.send().await);
+        };
+        let token = match self.0.usable(&stored) {
             Some(token) => Some(token),
             None => self.renewed(None).await?,
         };
-        let Some(token) = token else { return send(request).await };
+        let Some(token) = token else { return answered(request.send().await) };
         let again = request.try_clone();
-        let refused = match send(request.bearer_auth(&token)).await {
+        let refused = match token.send(request).await {
             Err(error @ StreamableHttpError::AuthRequired(_)) => error,
             other => return other,
         };
         match (again, self.renewed(Some(token)).await?) {
-            (Some(again), Some(fresh)) => send(again.bearer_auth(fresh)).await,
+            (Some(again), Some(fresh)) => fresh.send(again).await,
             _ => Err(refused),
         }
     }
 
     /// Renews the token in a task of its own: dropping it midway would lose the newly granted
     /// token.
-    async fn renewed(&self, refused: Option<String>) -> Result<Option<String>, AuthError> {
+    async fn renewed(
+        &self,
+        refused: Option<AccessToken>,
+    ) -> Result<Option<AccessToken>, AuthError> {
         let granted = Arc::clone(&self.0);
         let renewing = tokio::spawn(async move { granted.renewed(refused).await });
         renewing.await.map_err(|error| AuthError::InternalError(error.to_string()))?
@@ -98,16 +102,20 @@ impl Granted {
     /// Renews the token, unless another request or program has already done so.
     ///
     /// Returns `None` if the grant is void and the user has to sign in again.
-    async fn renewed(&self, refused: Option<String>) -> Result<Option<String>, AuthError> {
+    async fn renewed(
+        &self,
+        refused: Option<AccessToken>,
+    ) -> Result<Option<AccessToken>, AuthError> {
         let _one = self.renewing.lock().await;
         let _turn = self.kept.turn().await?;
-        let by_another = usable(self.kept.load().await?.as_ref());
-        if let Some(token) = by_another.filter(|token| Some(token) != refused.as_ref()) {
+        let refused = refused.as_ref().map(AccessToken::secret);
+        let by_another = self.kept.stored().await?.and_then(|stored| self.usable(&stored));
+        if let Some(token) = by_another.filter(|token| Some(token.secret()) != refused) {
             return Ok(Some(token));
         }
         let Some(manager) = self.manager().await? else { return Ok(None) };
         match manager.refresh_token().await {
-            Ok(granted) => Ok(Some(granted.access_token().secret().clone())),
+            Ok(_) => Ok(self.kept.stored().await?.and_then(|stored| self.token(&stored))),
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -119,11 +127,16 @@ impl Granted {
     /// The server is asked again for its authorization server: tokens of another are invalid, and
     /// are deleted.
     async fn manager(&self) -> Result<Option<AuthorizationManager>, AuthError> {
-        if token(self.kept.load().await?.as_ref()).is_none() {
-            return Ok(None);
+        let stored = self.kept.stored().await?;
+        let Some(token) = stored.and_then(|stored| self.token(&stored)) else { return Ok(None) };
+        let requests = OAuthRequests::for_server(&self.url)?;
+        let mut kept = self.kept.clone();
+        if let Some(key) = token.key() {
+            requests.prove_with(Arc::clone(&key));
+            kept = kept.bound_to(key);
         }
-        let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
-        manager.set_credential_store(self.kept.clone());
+        let mut manager = requests.manager(&self.url).await?;
+        manager.set_credential_store(kept);
         if !manager.initialize_from_store().await? {
             return Ok(None);
         }
@@ -136,17 +149,28 @@ impl Granted {
         }
         Ok(Some(manager))
     }
-}
 
-/// Returns the token unless it expires soon.
-fn usable(stored: Option<&StoredCredentials>) -> Option<String> {
-    let received = stored?.token_received_at.map(Duration::from_secs);
-    let lifetime = stored?.token_response.as_ref()?.expires_in();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let ends = received.zip(lifetime).map(|(received, lifetime)| received.saturating_add(lifetime));
-    if ends.is_some_and(|ends| now.saturating_add(AHEAD) >= ends) { None } else { token(stored) }
-}
+    /// Returns the stored token unless it expires soon.
+    fn usable(&self, stored: &StoredGrant) -> Option<AccessToken> {
+        let granted = &stored.credentials;
+        let received = granted.token_received_at.map(Duration::from_secs);
+        let lifetime = granted.token_response.as_ref()?.expires_in();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ends =
+            received.zip(lifetime).map(|(received, lifetime)| received.saturating_add(lifetime));
+        let is_over = ends.is_some_and(|ends| now.saturating_add(AHEAD) >= ends);
+        if is_over { None } else { self.token(stored) }
+    }
 
-fn token(stored: Option<&StoredCredentials>) -> Option<String> {
-    Some(stored?.token_response.as_ref()?.access_token().secret().clone())
+    /// Returns the stored token: the one sent last, with the server's nonce, if it is the same.
+    fn token(&self, stored: &StoredGrant) -> Option<AccessToken> {
+        let mut last = self.last.lock();
+        if let Some(last) = &*last
+            && stored.secret() == Some(last.secret())
+        {
+            return Some(last.clone());
+        }
+        last.clone_from(&stored.token());
+        last.clone()
+    }
 }

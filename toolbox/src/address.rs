@@ -43,13 +43,18 @@ const SPECIAL_V6: [(Ipv6Addr, u32); 5] = [
 
 /// Returns `true` if an address is of the public Internet. One that embeds an IPv4 address is as
 /// public as that.
-pub(super) fn is_public(address: IpAddr) -> bool {
-    match address {
+pub(crate) fn is_public(address: IpAddr) -> bool {
+    match reached(address) {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match embedded_v4(address) {
-            Some(embedded_v4) => is_public_v4(embedded_v4),
-            None => is_public_v6(address),
-        },
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// Returns the address that a connection reaches: the IPv4 address that one embeds, or itself.
+pub(crate) fn reached(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(outer) => embedded_v4(outer).map_or(address, IpAddr::V4),
+        IpAddr::V4(_) => address,
     }
 }
 
