@@ -228,7 +228,8 @@ fn least_times(case: &Case, limit: Option<&Case>) -> (f64, Option<f64>) {
 }
 
 /// Runs a future that is ready at its first poll, so that no runtime's cost is measured.
-#[inline]
+#[allow(clippy::inline_always, reason = "else the future is copied into its frame")]
+#[inline(always)]
 pub fn ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

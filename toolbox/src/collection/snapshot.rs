@@ -36,6 +36,8 @@ pub(crate) struct ToolEntry {
     pub(crate) visibility: Visibility,
     /// `true` if a call of the tool runs its function in place, with nothing around it.
     pub(crate) at_once: bool,
+    /// `true` if a call without a context is allowed, runs in place, and reads no context.
+    pub(crate) is_bare: bool,
     /// `true` if some provider does not accept its name.
     aliased: bool,
 }
@@ -68,15 +70,25 @@ impl ToolEntry {
         }
         let name = tool.name();
         let has_alias = |dialect| *outbound_name(name, dialect) != *name;
-        Self {
+        let entry = Self {
             permitted: rules.permit(name),
+            is_bare: false,
             visibility: Visibility::of(tool.definition()),
             // The arguments of a closed tool are restored first.
             at_once: tool.inner().running.is_plain() && !tool.definition().strict,
             aliased: Dialect::ALL.into_iter().any(has_alias),
             offered,
             tool,
-        }
+        };
+        let permitted = entry.permitted;
+        entry.permitted_or_not(permitted)
+    }
+
+    fn permitted_or_not(self, permitted: bool) -> Self {
+        let reads_context = self.tool.inner().signature.uses_context;
+        let is_listed = self.visibility == Visibility::Listed;
+        let is_bare = permitted && is_listed && self.at_once && !reads_context;
+        Self { permitted, is_bare, ..self }
     }
 }
 
@@ -195,7 +207,8 @@ impl Snapshot {
         let is_changed = |entry: &&ToolEntry| entry.permitted != self.permits(entry.tool.name());
         let changed: Vec<ToolEntry> = self.tools.iter().filter(is_changed).cloned().collect();
         for entry in changed {
-            self.tools.insert(ToolEntry { permitted: !entry.permitted, ..entry });
+            let permitted = !entry.permitted;
+            self.tools.insert(entry.permitted_or_not(permitted));
         }
         value
     }

@@ -108,7 +108,8 @@ impl ToolTable {
         std::iter::successors(first, |slot| slot.same.as_deref())
     }
 
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a call looks up one name, in one place")]
+    #[inline(always)]
     pub(super) fn get(&self, name: &str) -> Option<&ToolEntry> {
         let mut slot = &**self.by_name.get(self.hash(name))?;
         while *slot.name != *name {

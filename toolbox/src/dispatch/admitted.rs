@@ -18,6 +18,14 @@ pub(crate) struct Pass {
     pub(crate) whole: bool,
 }
 
+/// Who makes a call.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Caller<'c> {
+    /// The context that the program supplies.
+    pub(super) context: Option<&'c ToolContext>,
+    pub(super) pass: Pass,
+}
+
 /// An admitted call: its tool, its box, and its context.
 pub(super) struct AdmittedCall {
     pub(super) tool: Tool,

@@ -4,7 +4,7 @@ use std::mem::{swap, take};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::admitted::{AdmittedCall, CallInPlace, OwnedCall, Pass, answer};
+use super::admitted::{AdmittedCall, CallInPlace, Caller, OwnedCall, Pass, answer};
 use super::in_place::{contained, set, sync};
 use super::trace;
 use crate::call::{
@@ -97,11 +97,12 @@ impl ToolBox {
         mut call: ToolCall,
         pass: Pass,
     ) -> impl Future<Output = ToolResult> + Send {
+        let caller = Caller { context: caller_context, pass };
         async move {
             let mut rest = {
                 let (call, mut result) = (&mut call, None);
                 let (id, name, arguments) = (&mut call.id, &*call.name, &mut call.arguments);
-                match self.begin(id, name, arguments, caller_context, pass, &mut result) {
+                match self.begin(id, name, arguments, caller, &mut result) {
                     Some(rest) => rest,
                     None => return set(result),
                 }
@@ -129,7 +130,7 @@ impl ToolBox {
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let mut arguments = &*arguments.as_arguments();
         let (mut id, mut result) = (String::new(), None);
-        let rest = self.begin(&mut id, name, &mut arguments, None, Pass::default(), &mut result);
+        let rest = self.begin(&mut id, name, &mut arguments, Caller::default(), &mut result);
         let result = match rest {
             None => set(result),
             Some(UnfinishedCall::InPlace(mut place)) => {
@@ -153,44 +154,63 @@ impl ToolBox {
         id: &mut String,
         name: &str,
         arguments: &mut impl CallArguments,
-        caller_context: Option<&ToolContext>,
-        pass: Pass,
+        caller: Caller<'_>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
         let snapshot = self.shared.current.load();
-        let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
-        let is_open = |entry: &&ToolEntry| {
-            entry.visibility == Visibility::Listed || self.is_open_to(entry, pass, caller_context)
-        };
-        let Some(entry) = found.filter(is_open) else {
-            let refused = self.not_found(&snapshot, take(id), name, caller_context);
-            return Some(UnfinishedCall::Boxed(Box::pin(refused.answer(arguments.take()))));
-        };
         let settings = &self.shared.settings;
-        let permitted = entry.permitted
-            && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
-        if !permitted || arguments.text().len() > settings.argument_bytes {
-            let text = arguments.text();
-            let refused = self.refuse(entry, permitted, take(id), text, caller_context);
-            return Some(UnfinishedCall::Boxed(Box::pin(refused.answer(arguments.take()))));
-        }
+        let found = snapshot.get(name);
+        let is_bare = |entry: &&ToolEntry| {
+            entry.is_bare
+                && settings.is_plain
+                && caller.context.is_none()
+                && arguments.text().len() <= settings.argument_bytes
+                && !trace::is_on()
+        };
+        let Some(entry) = found.filter(is_bare) else {
+            return self.begin_checked(found, id, name, arguments, caller, result);
+        };
         let tool = entry.tool.inner();
-        if entry.at_once
-            && settings.is_plain
-            && caller_context.is_none_or(|context| context.values.is_none())
-            && !tool.signature.uses_context
-            && let BoxedHandler::Sync(handler) = &tool.handler
-            && !trace::is_on()
-        {
-            let depth = settings.argument_depth;
-            let call = tool.handler_call(&UNUSED_CONTEXT, arguments.text(), depth);
-            let result = contained(tool, result, || handler(&call));
-            call.conclude(result);
-            result.fit(settings.result_bytes, || &tool.definition);
-            swap(id, &mut result.call_id);
-            return None;
+        let BoxedHandler::Sync(handler) = &tool.handler else {
+            let tool = entry.tool.clone();
+            return Some(UnfinishedCall::InPlace(CallInPlace { tool, context: None }));
+        };
+        let depth = settings.argument_depth;
+        let call = tool.handler_call(&UNUSED_CONTEXT, arguments.text(), depth);
+        let result = contained(tool, result, || handler(&call));
+        call.conclude(result);
+        result.fit(settings.result_bytes, || &tool.definition);
+        swap(id, &mut result.call_id);
+        None
+    }
+
+    /// Begins a call that has to be looked at, waits, or has a context.
+    #[inline(never)]
+    fn begin_checked(
+        &self,
+        found: Option<&ToolEntry>,
+        id: &mut String,
+        name: &str,
+        arguments: &mut impl CallArguments,
+        caller: Caller<'_>,
+        result: &mut Option<ToolResult>,
+    ) -> Option<UnfinishedCall> {
+        let refused = |refused: RefusedCall, arguments: Arguments| {
+            Some(UnfinishedCall::Boxed(Box::pin(refused.answer(arguments))))
+        };
+        let snapshot = self.shared.current.load();
+        let found = found.or_else(|| snapshot.by_alias(name));
+        let Some(entry) = found.filter(|entry| self.is_open_to(entry, caller)) else {
+            let call = self.not_found(&snapshot, take(id), name, caller.context);
+            return refused(call, arguments.take());
+        };
+        let permitted = entry.permitted
+            && caller.context.is_none_or(|context| context.permits(entry.tool.name()));
+        if !permitted || arguments.text().len() > self.shared.settings.argument_bytes {
+            let call = self.refuse(entry, permitted, take(id), arguments.text(), caller.context);
+            return refused(call, arguments.take());
         }
-        self.begin_in_context(entry, id, arguments, caller_context, pass, result)
+        self.begin_in_context(entry, id, arguments, caller, result)
     }
 
     /// Begins a call that waits, or whose handler reads its context.
@@ -200,14 +220,14 @@ impl ToolBox {
         entry: &ToolEntry,
         id: &mut String,
         arguments: &mut impl CallArguments,
-        caller_context: Option<&ToolContext>,
-        pass: Pass,
+        caller: Caller<'_>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
         let (tool, settings) = (entry.tool.inner(), &self.shared.settings);
-        let values = caller_context.and_then(ToolContext::values_below);
+        let values = caller.context.and_then(ToolContext::values_below);
         let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
-        if in_place && !tool.signature.uses_context {
+        let is_async = matches!(tool.handler, BoxedHandler::Async(_));
+        if in_place && is_async && !tool.signature.uses_context {
             let tool = entry.tool.clone();
             return Some(UnfinishedCall::InPlace(CallInPlace { tool, context: None }));
         }
@@ -217,12 +237,12 @@ impl ToolBox {
             values,
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
-            approved: pass.approved,
-            whole: pass.whole,
+            approved: caller.pass.approved,
+            whole: caller.pass.whole,
         };
         if !in_place {
             if settings.reporter.is_some() || context.observer().is_some() {
-                let caller = caller_context.unwrap_or(&UNUSED_CONTEXT);
+                let caller = caller.context.unwrap_or(&UNUSED_CONTEXT);
                 context = context.observed_by(settings.reporter.as_ref(), caller);
             }
             let (tool, shared) = (entry.tool.clone(), Arc::clone(&self.shared));
@@ -320,13 +340,8 @@ impl ToolBox {
 
     /// Returns `true` if a tool that is not listed can be called: a deferred one may be hidden
     /// behind a gateway, and one for apps is hidden from models.
-    #[cold]
-    pub(super) fn is_open_to(
-        &self,
-        entry: &ToolEntry,
-        pass: Pass,
-        context: Option<&ToolContext>,
-    ) -> bool {
+    pub(super) fn is_open_to(&self, entry: &ToolEntry, caller: Caller<'_>) -> bool {
+        let Caller { context, pass } = caller;
         match entry.visibility {
             Visibility::Listed => true,
             Visibility::Deferred => self.shared.settings.deferred_calls || pass.hidden,
