@@ -16,6 +16,7 @@ use crate::context::auditor::AuditedStep;
 use crate::context::observer::CallReport;
 use crate::context::recorder::OpenRecord;
 use crate::context::{Completion, ToolContext, now};
+use crate::future::spawn;
 use crate::tool::Tool;
 
 impl ToolBox {
@@ -55,8 +56,7 @@ impl OwnedCall {
     }
 
     fn spawn_job(&self, record: Option<Box<dyn OpenRecord>>) -> ToolResult {
-        let (Some(completions), Ok(runtime)) = (self.context.completions(), Handle::try_current())
-        else {
+        let (Some(completions), Ok(_)) = (self.context.completions(), Handle::try_current()) else {
             let text = format!(
                 "tool `{}` runs in the background, and no runtime is here",
                 self.tool.name()
@@ -78,7 +78,7 @@ impl OwnedCall {
         work.admitted.context = self.context.without_deferral().without_recorder();
         // The caller may wait for the job while it holds a permit that the job needs too.
         let job_work = HeldLimits::current().scope(work.run_job(record, report));
-        runtime.spawn(trace::carried(job_work));
+        spawn(Box::pin(trace::carried(job_work)));
         ToolResult::background(text).with_job(job).marked_as_gate()
     }
 

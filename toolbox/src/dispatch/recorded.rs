@@ -41,8 +41,10 @@ impl OwnedCall {
         let Some(runtime) = Handle::try_current().ok().filter(|_| outlives) else {
             return run.await;
         };
+        let run: BoxFuture<'static, ToolResult> =
+            Box::pin(HeldLimits::current().scope(trace::carried(run)));
         // Dropping the handle does not stop the task.
-        match runtime.spawn(HeldLimits::current().scope(trace::carried(run))).await {
+        match runtime.spawn(run).await {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
                 Ok(payload) => panicked(self.tool.name(), payload),

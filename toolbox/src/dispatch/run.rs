@@ -455,12 +455,12 @@ impl OwnedCall {
     ) -> ToolResult {
         let call = self.detach();
         let held = permits.held.clone();
-        let work = runtime.spawn(trace::carried(async move {
+        let work: BoxFuture<'static, ToolResult> = Box::pin(trace::carried(async move {
             let result = held.scope(call.run_here(None)).await;
             drop(permits);
             result
         }));
-        self.join(work, timeout, false).await
+        self.join(runtime.spawn(work), timeout, false).await
     }
 
     /// Waits for work that runs elsewhere, within its time.

@@ -89,7 +89,7 @@ async fn run(
     let task = pending.and_then(|task| task.started(&result));
     match task {
         Some(task) => {
-            let task = task.follow(move |result| form.end_of(result));
+            let task = task.follow(Box::new(move |result| form.end_of(result)));
             Box::new(move |id| task.created(id))
         }
         None => Box::new(move |id| form.answer(&result, id)),

@@ -17,7 +17,7 @@ use super::answer::Answer;
 use super::protocol::RequestId;
 use crate::call::JobId;
 use crate::context::{CancellationToken, Principal, Progress};
-use crate::future::BoxFuture;
+use crate::future::{BoxFuture, spawn};
 use crate::sync::Mutex;
 
 /// The maximum number of calls of one principal that wait for answers; the oldest one ends.
@@ -181,7 +181,8 @@ impl Future for Reporting {
 
 /// A call that goes on over several requests of its client. It ends when it is dropped.
 pub(super) struct SuspendableCall {
-    work: JoinHandle<CallEnd>,
+    work: JoinHandle<()>,
+    end: oneshot::Receiver<CallEnd>,
     rounds: Arc<Rounds>,
     reports: mpsc::Receiver<Progress>,
     cancellation: CancellationToken,
@@ -204,8 +205,12 @@ impl SuspendableCall {
         reports: mpsc::Receiver<Progress>,
         cancellation: CancellationToken,
     ) -> Self {
-        let call = Reporting { call, rounds: Arc::clone(&rounds) };
-        Self { work: tokio::spawn(call.in_current_span()), rounds, reports, cancellation }
+        let call = Reporting { call, rounds: Arc::clone(&rounds) }.in_current_span();
+        let (ending, end) = oneshot::channel();
+        let work = spawn(Box::pin(async move {
+            let _ = ending.send(call.await);
+        }));
+        Self { work, end, rounds, reports, cancellation }
     }
 
     /// Takes the results of the client.
@@ -225,7 +230,7 @@ impl SuspendableCall {
         tokio::select! {
             biased;
             Some(report) = self.reports.recv() => CallEvent::Progress(report),
-            end = &mut self.work => CallEvent::Ended(end.ok()),
+            end = &mut self.end => CallEvent::Ended(end.ok()),
             () = self.rounds.opened() => CallEvent::Waits,
         }
     }
@@ -306,13 +311,13 @@ impl WaitingCalls {
         };
         drop(evicted);
         let (calls, own) = (Arc::downgrade(&self.calls), state.clone());
-        tokio::spawn(async move {
+        spawn(Box::pin(async move {
             tokio::time::sleep(time).await;
             if let Some(calls) = calls.upgrade() {
                 let expired = calls.lock().remove(&own);
                 drop(expired);
             }
-        });
+        }));
         Some(state)
     }
 

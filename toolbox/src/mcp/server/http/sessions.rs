@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::event_log::EventLog;
 use crate::context::{CancellationToken, Conversation, Principal};
 use crate::event::McpSide;
+use crate::future::spawn;
 use crate::mcp::server::answer::LaterAnswer;
 use crate::mcp::server::changes;
 use crate::mcp::server::client_requests::ClientRequests;
@@ -98,11 +99,11 @@ impl HttpSessions {
             SessionTimer::begin(reporter, McpSide::Server, version, Network::HTTP);
         let (sessions, own) = (self.clone(), Arc::clone(&session));
         let (idle, running) = (shared.options.http.session_idle, running.clone());
-        tokio::spawn(async move {
+        spawn(Box::pin(async move {
             let _connection = running.connection();
             own.last(idle, running.closing()).await;
             sessions.end(&own);
-        });
+        }));
         Ok(session)
     }
 
@@ -160,7 +161,7 @@ impl HttpSession {
     ) {
         self.streams.lock().insert(number, Arc::clone(&log));
         let session = Arc::clone(self);
-        tokio::spawn(async move {
+        spawn(Box::pin(async move {
             let answer = answer.await;
             if open.finish() {
                 log.push(answer.message);
@@ -168,7 +169,7 @@ impl HttpSession {
             log.close();
             session.streams.lock().remove(&number);
             session.touch();
-        });
+        }));
     }
 
     /// Returns the stream of messages that belong to no request.
@@ -202,13 +203,13 @@ impl HttpSession {
         let closing = running.closing().clone();
         let notify = changes::tell_session(shared, handshake, outlet, closing);
         let (session, running) = (Arc::clone(self), running.clone());
-        tokio::spawn(async move {
+        spawn(Box::pin(async move {
             let _connection = running.connection();
             tokio::select! {
                 () = notify => {}
                 () = session.ended.cancelled() => {}
             }
-        });
+        }));
     }
 
     fn touch(&self) {

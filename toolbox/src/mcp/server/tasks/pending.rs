@@ -10,6 +10,7 @@ use super::table::TaskSlot;
 use super::task::{ServedTask, TaskEnd, TaskState};
 use crate::call::ToolResult;
 use crate::context::{CancellationToken, Completion, Progress, ToolContext};
+use crate::future::spawn;
 use crate::mcp::server::caller::Caller;
 use crate::mcp::server::channel::ClientChannel;
 use crate::mcp::server::protocol::{ErrorCode, ProtocolError};
@@ -91,10 +92,10 @@ impl StartedTask {
     /// Follows the job until the task expires, as a task of the runtime. `end` converts its result.
     pub(in crate::mcp::server) fn follow(
         mut self,
-        end: impl FnOnce(&ToolResult) -> TaskEnd + Send + 'static,
+        end: Box<dyn FnOnce(&ToolResult) -> TaskEnd + Send>,
     ) -> Arc<ServedTask> {
         let task = Arc::clone(&self.task);
-        tokio::spawn(async move {
+        spawn(Box::pin(async move {
             let mut expiry = pin!(tokio::time::sleep(self.task.ttl));
             tokio::select! {
                 completion = self.completion() => {
@@ -106,7 +107,7 @@ impl StartedTask {
                 () = &mut expiry => self.task.cancel(),
             }
             self.slot.clear(&self.task.id);
-        });
+        }));
         task
     }
 
