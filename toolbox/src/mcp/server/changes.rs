@@ -20,6 +20,7 @@ use super::subscribed::covers;
 use super::tasks::ServedTask;
 use crate::collection::WantedUri;
 use crate::context::CancellationToken;
+use crate::future::BoxFuture;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
 
@@ -193,19 +194,19 @@ pub(super) fn tell_session(
     handshake: Arc<Handshake>,
     outlet: Outlet,
     closing: CancellationToken,
-) -> impl Future<Output = ()> + Send + use<> {
+) -> BoxFuture<'static, ()> {
     let shared = Arc::clone(shared);
     let changes = Changes::of(&shared);
     let updates = Updates::OfSession(handshake);
     let tasks = Vec::new();
     let wanted = Wanted { tools: true, prompts: true, resources: true, updates, tasks };
-    async move {
+    Box::pin(async move {
         let client = Client { shared: &shared, outlet: &outlet, meta: None };
         tokio::select! {
             () = changes.tell(&client, &wanted) => {}
             () = closing.cancelled() => {}
         }
-    }
+    })
 }
 
 /// The client that is notified.

@@ -24,6 +24,7 @@ use super::running::{CANCEL_TIMEOUT, ServiceActivity};
 use super::session::{Lifecycle, Notified};
 use super::shared::ServiceShared;
 use crate::event::McpSide;
+use crate::future::{BoxFuture, spawn};
 use crate::mcp::telemetry::{Network, SessionTimer};
 
 /// The maximum number of lines waiting to be written.
@@ -31,6 +32,9 @@ const WAITING_LINES: usize = 64;
 
 /// The number of bytes that are written at once, and kept for the next line.
 const BUFFER: usize = 64 << 10;
+
+/// The input of a connection. Boxed, so that connections over all kinds of streams are one type.
+pub(super) type BoxedInput = Box<dyn AsyncRead + Send + Unpin>;
 
 /// The output of a connection: a queue of messages, which are written as lines.
 pub(super) struct LineOutput {
@@ -42,10 +46,10 @@ pub(super) struct LineOutput {
 }
 
 /// A client on a pair of streams.
-pub(super) struct LineConnection<R> {
+pub(super) struct LineConnection {
     shared: Arc<ServiceShared>,
     running: ServiceActivity,
-    input: LineReader<R>,
+    input: LineReader,
     output: LineOutput,
     lifecycle: Lifecycle,
     /// `true` once the client is notified of changes.
@@ -59,11 +63,11 @@ pub(super) struct LineConnection<R> {
     session: SessionTimer,
 }
 
-impl<R: AsyncRead + Unpin> LineConnection<R> {
+impl LineConnection {
     pub(super) fn new(
         shared: Arc<ServiceShared>,
         running: ServiceActivity,
-        input: R,
+        input: BoxedInput,
         output: LineOutput,
     ) -> Self {
         let input = LineReader::new(input, shared.options.max_message_bytes);
@@ -82,8 +86,15 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
     }
 
     /// Serves until the input ends or the service closes, and then for the grace period.
-    pub(super) async fn serve(mut self) {
+    pub(super) fn serve(self) -> BoxFuture<'static, ()> {
         let running = self.running.clone();
+        Box::pin(async move {
+            self.serve_all(&running).await;
+            running.settle().await;
+        })
+    }
+
+    async fn serve_all(mut self, running: &ServiceActivity) {
         let _connection = running.connection();
         tokio::select! {
             () = self.read_all() => {}
@@ -188,12 +199,12 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
             Reply::Now(answer) => Some(answer.message),
             Reply::Later(answer) => {
                 let outlet = self.output.outlet.clone();
-                self.tasks.spawn(async move {
+                self.spawn(Box::pin(async move {
                     let answer = answer.await;
                     if open.finish() {
                         let _ = outlet.send(answer.message).await;
                     }
-                });
+                }));
                 None
             }
         }
@@ -206,11 +217,14 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
                 self.hears_changes = true;
                 let (outlet, closing) = (self.output.outlet.clone(), self.running.closing());
                 let (handshake, closing) = (Arc::clone(handshake), closing.clone());
-                let tell = changes::tell_session(&self.shared, handshake, outlet, closing);
-                self.tasks.spawn(tell);
+                self.spawn(changes::tell_session(&self.shared, handshake, outlet, closing));
             }
             _ => {}
         }
+    }
+
+    fn spawn(&mut self, task: BoxFuture<'static, ()>) {
+        self.tasks.spawn(task);
     }
 }
 
@@ -218,8 +232,8 @@ async fn ended(tasks: &mut JoinSet<()>) {
     while tasks.join_next().await.is_some() {}
 }
 
-struct LineReader<R> {
-    input: BufReader<R>,
+struct LineReader {
+    input: BufReader<BoxedInput>,
     line: Vec<u8>,
     max_bytes: usize,
     /// `true` while the rest of a line that is too long is skipped.
@@ -232,8 +246,8 @@ enum LineRead {
     End,
 }
 
-impl<R: AsyncRead + Unpin> LineReader<R> {
-    fn new(input: R, max_bytes: usize) -> Self {
+impl LineReader {
+    fn new(input: BoxedInput, max_bytes: usize) -> Self {
         let input = BufReader::new(input);
         Self { input, line: Vec::new(), max_bytes, is_discarding: false }
     }
@@ -281,17 +295,17 @@ impl LineOutput {
     pub(super) fn to_stream<W: AsyncWrite + Send + Unpin + 'static>(output: W) -> Self {
         let (outlet, waiting) = mpsc::channel(WAITING_LINES);
         let (ending, written) = oneshot::channel();
-        let writer = tokio::spawn(async move {
+        let writer = spawn(Box::pin(async move {
             let _ending = ending;
             write(output, waiting).await;
-        });
+        }));
         let (outlet, writer) = (Outlet::Queue(outlet), Some(writer.abort_handle()));
         Self { outlet, written, writer, network: Network::default() }
     }
 
     /// Returns standard output, or a writer in its place. A thread writes it, which does not delay
     /// the end of the program.
-    pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Self {
+    pub(super) fn to_blocking(mut output: Box<dyn io::Write + Send>) -> Self {
         let (outlet, mut waiting) = mpsc::channel(WAITING_LINES);
         let (ending, written) = oneshot::channel();
         std::thread::spawn(move || {

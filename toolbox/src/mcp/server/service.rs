@@ -1,13 +1,12 @@
 //! `Service`: a box as an MCP server, with its options and transports.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::lines::{LineConnection, LineOutput};
+use super::lines::{BoxedInput, LineConnection, LineOutput};
 use super::shared::{ServiceOptions, ServiceShared};
 use super::stdio;
 use super::{ServeError, ServerInfo};
@@ -343,18 +342,20 @@ impl Service {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        self.converse(input, LineOutput::to_stream(output), shutdown).await;
+        self.converse(Box::new(input), LineOutput::to_stream(output), shutdown).await;
     }
 
-    async fn converse<R>(&self, input: R, output: LineOutput, shutdown: impl Future<Output = ()>)
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-    {
+    async fn converse(
+        &self,
+        input: BoxedInput,
+        output: LineOutput,
+        shutdown: impl Future<Output = ()>,
+    ) {
         let running = self.shared.options.running_over_streams();
         let connection =
             LineConnection::new(Arc::clone(&self.shared), running.clone(), input, output);
         let _end = running.end_on_drop();
-        let mut talk = pin!(connection.serve());
+        let mut talk = connection.serve();
         tokio::select! {
             () = &mut talk => {}
             () = shutdown => {
@@ -362,7 +363,6 @@ impl Service {
                 talk.await;
             }
         }
-        running.settle().await;
     }
 }
 

@@ -7,6 +7,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::mpsc;
 
+use super::lines::BoxedInput;
+
 /// The number of bytes read at once.
 const CHUNK: usize = 64 << 10;
 
@@ -21,7 +23,7 @@ pub(super) struct StdinReader {
 }
 
 impl StdinReader {
-    pub(super) fn open() -> Self {
+    pub(super) fn open() -> BoxedInput {
         let (sender, chunks) = mpsc::channel(2);
         std::thread::spawn(move || {
             let mut input = io::stdin();
@@ -39,7 +41,7 @@ impl StdinReader {
                 }
             }
         });
-        Self { chunks, chunk: Vec::new(), at: 0 }
+        Box::new(Self { chunks, chunk: Vec::new(), at: 0 })
     }
 }
 
@@ -85,8 +87,8 @@ impl StdoutGuard {
     }
 
     /// Returns the writer of the protocol's lines.
-    pub(super) fn output(&self) -> io::Result<impl io::Write + Send + 'static> {
-        self.0.try_clone()
+    pub(super) fn output(&self) -> io::Result<Box<dyn io::Write + Send>> {
+        Ok(Box::new(self.0.try_clone()?))
     }
 }
 
@@ -111,7 +113,7 @@ impl StdoutGuard {
         Ok(Self)
     }
 
-    pub(super) fn output(&self) -> io::Result<impl io::Write + Send + 'static> {
-        Ok(io::stdout())
+    pub(super) fn output(&self) -> io::Result<Box<dyn io::Write + Send>> {
+        Ok(Box::new(io::stdout()))
     }
 }
