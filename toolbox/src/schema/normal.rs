@@ -224,8 +224,11 @@ fn order(map: &mut Object) {
         })
     };
     if !map.keys().is_sorted_by_key(|keyword| rank(keyword)) {
-        let mut entries: Vec<(String, Value)> = std::mem::take(map).into_iter().collect();
-        entries.sort_by_key(|(keyword, _)| rank(keyword));
-        *map = entries.into_iter().collect();
+        let mut rest = std::mem::take(map);
+        let mut take = |all: &[&str]| -> Vec<(String, Value)> {
+            all.iter().filter_map(|keyword| rest.shift_remove_entry(*keyword)).collect()
+        };
+        let (first, last) = (take(ORDER), take(LAST));
+        map.extend(first.into_iter().chain(rest).chain(last));
     }
 }

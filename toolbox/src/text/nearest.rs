@@ -18,9 +18,13 @@ pub(crate) fn nearest<'a>(
 /// the other: `path` is near `file_path`.
 pub(crate) fn nearest_n<'a>(
     name: &str,
-    candidates: impl Iterator<Item = &'a str>,
+    mut candidates: impl Iterator<Item = &'a str>,
     n: usize,
 ) -> Vec<&'a str> {
+    ranked(name, &mut candidates, n)
+}
+
+fn ranked<'a>(name: &str, candidates: &mut dyn Iterator<Item = &'a str>, n: usize) -> Vec<&'a str> {
     let Some(name) = fold(name) else { return Vec::new() };
     let mut ranked: Vec<(usize, &str)> = candidates
         .filter_map(|candidate| Some((distance_within(&name, &fold(candidate)?)?, candidate)))
