@@ -7,10 +7,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::lines::{BoxedInput, LineConnection, LineOutput};
+use super::running::{EndOnDrop, ServiceActivity};
 use super::shared::{ServiceOptions, ServiceShared};
 use super::stdio;
 use super::{ServeError, ServerInfo};
 use crate::collection::ToolBox;
+use crate::future::BoxFuture;
 
 /// Serves a box as an MCP server over standard input and output, until the input ends.
 ///
@@ -315,7 +317,7 @@ impl Service {
     ) -> Result<(), ServeError> {
         let reserved = stdio::StdoutGuard::take()?;
         let output = LineOutput::to_blocking(reserved.output()?);
-        self.converse(stdio::StdinReader::open(), output, shutdown).await;
+        self.connect(stdio::StdinReader::open(), output).until(shutdown).await;
         Ok(())
     }
 
@@ -342,27 +344,33 @@ impl Service {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        self.converse(Box::new(input), LineOutput::to_stream(output), shutdown).await;
+        self.connect(Box::new(input), LineOutput::to_stream(output)).until(shutdown).await;
     }
 
-    async fn converse(
-        &self,
-        input: BoxedInput,
-        output: LineOutput,
-        shutdown: impl Future<Output = ()>,
-    ) {
+    fn connect(&self, input: BoxedInput, output: LineOutput) -> Conversation {
         let running = self.shared.options.running_over_streams();
         let connection =
             LineConnection::new(Arc::clone(&self.shared), running.clone(), input, output);
-        let _end = running.end_on_drop();
-        let mut talk = connection.serve();
+        Conversation { talk: connection.serve(), _end: running.end_on_drop(), running }
+    }
+}
+
+/// The service of one connection. Its parts drop in this order.
+struct Conversation {
+    talk: BoxFuture<'static, ()>,
+    _end: EndOnDrop,
+    running: ServiceActivity,
+}
+
+impl Conversation {
+    /// Goes on until the input or `shutdown` ends.
+    async fn until(mut self, shutdown: impl Future<Output = ()>) {
         tokio::select! {
-            () = &mut talk => {}
-            () = shutdown => {
-                running.closing().cancel();
-                talk.await;
-            }
+            () = &mut self.talk => return,
+            () = shutdown => {}
         }
+        self.running.closing().cancel();
+        self.talk.await;
     }
 }
 
