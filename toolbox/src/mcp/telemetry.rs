@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use tracing::Span;
 use tracing::field::Empty;
 
@@ -167,9 +168,10 @@ impl Outcome {
     /// Reads the outcome of a message that answers a request.
     pub(super) fn of_message(message: &[u8]) -> Self {
         #[derive(Deserialize)]
-        struct AnswerOutline {
+        struct AnswerOutline<'a> {
             error: Option<ErrorOutline>,
-            result: Option<ResultOutline>,
+            #[serde(borrow)]
+            result: Option<&'a RawValue>,
         }
         #[derive(Deserialize)]
         struct ErrorOutline {
@@ -177,38 +179,34 @@ impl Outcome {
             #[serde(default)]
             message: String,
         }
-        match serde_json::from_slice(message) {
+        let text = std::str::from_utf8(message).unwrap_or_default();
+        match serde_json::from_str(text) {
             Ok(AnswerOutline { error: Some(error), .. }) => {
                 Self { refusal: Some((error.code, error.message)), failure: None }
             }
-            Ok(AnswerOutline { result: Some(result), .. }) => result.outcome(),
+            Ok(AnswerOutline { result: Some(result), .. }) => Self::of_json(result.get()),
             _ => Self::default(),
         }
     }
 
     /// Reads the outcome of the result of a call.
     pub(super) fn of_result(result: &str) -> Self {
-        let read = serde_json::from_str::<ResultOutline>(result);
-        read.map_or_else(|_| Self::failed("invalid_answer"), ResultOutline::outcome)
+        match serde_json::from_str::<IgnoredAny>(result) {
+            Ok(_) => Self::of_json(result),
+            Err(_) => Self::failed("invalid_answer"),
+        }
     }
-}
 
-/// The part of a result that says if it is a failure; one that is no object is none.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ResultOutline {
-    Object {
-        #[serde(rename = "isError", default)]
-        is_error: bool,
-    },
-    Other(#[allow(dead_code, reason = "nothing of it is read")] IgnoredAny),
-}
-
-impl ResultOutline {
-    fn outcome(self) -> Outcome {
-        match self {
-            Self::Object { is_error: true } => Outcome::failed("tool_error"),
-            Self::Object { .. } | Self::Other(_) => Outcome::default(),
+    /// Reads whether a result, which is JSON, is a failure; one of another form is none.
+    fn of_json(result: &str) -> Self {
+        #[derive(Deserialize)]
+        struct ResultOutline {
+            #[serde(rename = "isError", default)]
+            is_error: bool,
+        }
+        match serde_json::from_str(result) {
+            Ok(ResultOutline { is_error: true }) => Self::failed("tool_error"),
+            _ => Self::default(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close
-//! names, paths of arguments, lengths in tokens.
+//! names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;
 #[allow(dead_code, reason = "for skills")]
 mod head;
+mod json;
 mod list;
 mod nearest;
 mod path;
@@ -14,6 +15,7 @@ mod tokens;
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
 #[allow(unused_imports, reason = "for skills")]
 pub(crate) use head::split_head;
+pub(crate) use json::json_value;
 pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};

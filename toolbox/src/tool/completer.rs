@@ -12,6 +12,7 @@ use crate::call::{ToolError, ToolResult};
 use crate::context::ToolContext;
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
+use crate::text::json_value;
 
 /// The maximum number of values in one answer, which the protocol sets.
 const MAX_VALUES: usize = 100;
@@ -73,6 +74,7 @@ impl CompletionRequest {
     /// Returns the text of the call by which a completer is run.
     pub(crate) fn call_text(&self) -> String {
         let Self { argument, value, arguments, .. } = self;
+        let arguments = json_value(arguments);
         json!({ "argument": argument, "value": value, "arguments": arguments }).to_string()
     }
 }

@@ -7,6 +7,7 @@ use super::{loose, root};
 use crate::definition::ToolDefinition;
 use crate::dialect::{Dialect, Loss, Lowered, outbound_name};
 use crate::schema::walk::Object;
+use crate::text::json_value;
 
 /// Returns the entry of a tool in the list of an MCP server.
 pub(crate) fn tool(definition: &ToolDefinition) -> Value {
@@ -48,14 +49,14 @@ fn entry(definition: &ToolDefinition, name: &str, losses: &mut Vec<Loss>) -> Val
         tool.insert("outputSchema".to_owned(), output.read().into_owned());
     }
     if !definition.annotations.is_empty() {
-        tool.insert("annotations".to_owned(), json!(definition.annotations));
+        tool.insert("annotations".to_owned(), json_value(&definition.annotations));
     }
     if let Some(title) = &definition.hint_title {
         let hints = tool.entry("annotations").or_insert_with(|| json!({}));
         hints["title"] = title.as_str().into();
     }
     if !definition.icons.is_empty() {
-        tool.insert("icons".to_owned(), json!(definition.icons));
+        tool.insert("icons".to_owned(), json_value(&definition.icons));
     }
     if !definition.meta.is_empty() {
         tool.insert("_meta".to_owned(), Value::Object(definition.meta.clone()));

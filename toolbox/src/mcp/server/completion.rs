@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::Error;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Reply};
@@ -16,11 +18,13 @@ use super::shared::ServiceShared;
 use crate::call::{FailureKind, ToolError};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
+use crate::text::json_value;
 use crate::tool::Suggestions;
 
 #[derive(Deserialize)]
-struct CompleteParams {
-    r#ref: CompletionReference,
+struct CompleteParams<'a> {
+    #[serde(borrow)]
+    r#ref: CompletionReference<'a>,
     argument: Argument,
     #[serde(default)]
     context: Given,
@@ -28,12 +32,32 @@ struct CompleteParams {
 
 /// The prompt or the template whose argument is completed.
 #[derive(Deserialize)]
-#[serde(tag = "type")]
-enum CompletionReference {
+struct CompletionReference<'a> {
+    r#type: ReferenceKind,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+enum ReferenceKind {
     #[serde(rename = "ref/prompt")]
-    Prompt { name: String },
+    Prompt,
     #[serde(rename = "ref/resource")]
-    Resource { uri: String },
+    Resource,
+}
+
+impl CompletionReference<'_> {
+    /// Returns the name of the prompt, or the URI of the template.
+    fn key(&self) -> Result<String, serde_json::Error> {
+        let (field, value) = match self.r#type {
+            ReferenceKind::Prompt => ("name", self.name),
+            ReferenceKind::Resource => ("uri", self.uri),
+        };
+        let value = value.ok_or_else(|| serde_json::Error::missing_field(field))?;
+        serde_json::from_str(value.get())
+    }
 }
 
 #[derive(Deserialize)]
@@ -62,17 +86,20 @@ pub(super) fn complete(
     if !is_supported(exchange.shared) {
         return Err(ProtocolError::method_not_found(&request.method));
     }
-    let params: CompleteParams = request.params()?;
+    let CompleteParams { r#ref, argument, context: given } = request.params()?;
+    let key = r#ref.key();
+    let key = key.map_err(|error| ProtocolError::unreadable_params(&request.method, &error))?;
+    let reference = (r#ref.r#type, key);
     let toolbox = exchange.shared.toolbox.clone();
     let version = scope.version;
     // Nothing asks a client while it completes.
     let inputs = GivenInputs { responses: None, state: None };
     let subject = GatedSubject { name: "", arguments: "", inputs };
     let run = |context: ToolContext| async move {
-        let suggestions = suggested(&toolbox, &context, params).await;
+        let suggestions = suggested(&toolbox, &context, reference, argument, given).await;
         let end = move |id: &RequestId| match suggestions {
             Ok(suggestions) => {
-                let mut result = json!({ "completion": suggestions });
+                let mut result = json!({ "completion": json_value(&suggestions) });
                 if version.is_modern() {
                     result["resultType"] = Value::from("complete");
                 }
@@ -88,19 +115,20 @@ pub(super) fn complete(
 async fn suggested(
     toolbox: &ToolBox,
     context: &ToolContext,
-    params: CompleteParams,
+    (kind, key): (ReferenceKind, String),
+    Argument { name, value }: Argument,
+    Given { arguments }: Given,
 ) -> Result<Suggestions, ToolError> {
-    let CompleteParams { r#ref, argument: Argument { name, value }, context: given } = params;
     let unknown =
         |what: &str| ToolError::of_kind(FailureKind::NotFound, format!("there is no {what}"));
-    match r#ref {
-        CompletionReference::Prompt { name: prompt } => {
+    match kind {
+        ReferenceKind::Prompt => {
             let prompts = toolbox.own_prompts().ok_or_else(|| unknown("such prompt"))?;
-            prompts.complete(context, &prompt, &name, &value, given.arguments).await
+            prompts.complete(context, &key, &name, &value, arguments).await
         }
-        CompletionReference::Resource { uri } => {
+        ReferenceKind::Resource => {
             let resources = toolbox.own_resources().ok_or_else(|| unknown("such resource"))?;
-            resources.complete(context, &uri, &name, &value, given.arguments).await
+            resources.complete(context, &key, &name, &value, arguments).await
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::collection::{Prompts, Resources};
 use crate::prompt::Prompt;
 use crate::resource::{Resource, SkillManifest};
 use crate::sync::Mutex;
+use crate::text::json_value;
 
 /// The prompts, the resources or the templates of one generation.
 pub(super) struct OfferListing<T> {
@@ -46,8 +47,7 @@ impl<T: Serialize> OfferListing<T> {
     }
 
     fn written(&self, version: ProtocolVersion) -> Vec<String> {
-        let definitions = self.all.iter().map(serde_json::to_value);
-        definitions.flatten().map(|definition| in_version(definition, version)).collect()
+        self.all.iter().map(|one| in_version(json_value(one), version)).collect()
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::protocol::ProtocolVersion;
 use crate::call::{Content, ResourceLink, ToolResult};
 use crate::context::keeper::kept_result_uri;
+use crate::text::json_value;
 use crate::validate::{self, ValidationLimits};
 
 /// The key in `_meta` of a failed result for data that the output schema of its tool does not
@@ -91,7 +92,7 @@ pub(super) fn written<'a>(result: &'a ToolResult, format: ResultFormat<'_>) -> C
     if let Some(handle) = result.handle().filter(|_| format.links_results) {
         let uri = kept_result_uri(handle);
         let link = ResourceLink::new(uri, handle).with_description("The whole result");
-        content.push(Block::Changed(json!(Content::ResourceLink(Box::new(link)))));
+        content.push(Block::Changed(json_value(&Content::ResourceLink(Box::new(link)))));
     }
     CallAnswer {
         result_type: result_type(format.version),
@@ -193,7 +194,7 @@ fn blocks(result: &ToolResult, version: ProtocolVersion) -> Vec<Block<'_>> {
     };
     if result.is_silent() {
         for block in &mut blocks {
-            let mut value = serde_json::to_value(&*block).unwrap_or_default();
+            let mut value = json_value(block);
             value["annotations"]["audience"] = json!(["assistant"]);
             *block = Block::Changed(value);
         }
@@ -214,7 +215,7 @@ pub(super) fn part(part: &Content, version: ProtocolVersion) -> Block<'_> {
             Block::Text(link.to_string().into())
         }
         Content::ResourceLink(link) if !version.has_icons() && !link.icons.is_empty() => {
-            let mut value = serde_json::to_value(part).unwrap_or_default();
+            let mut value = json_value(part);
             if let Some(fields) = value.as_object_mut() {
                 fields.shift_remove("icons");
             }

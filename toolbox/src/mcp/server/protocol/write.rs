@@ -1,9 +1,10 @@
 //! Messages of the server, written in one pass.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{ProtocolError, RequestId};
+use crate::text::json_value;
 
 /// Returns the answer to a request.
 pub(in crate::mcp::server) fn response(id: &RequestId, result: &impl Serialize) -> Vec<u8> {
@@ -53,23 +54,32 @@ pub(in crate::mcp::server) fn error_message(
     id: Option<&RequestId>,
     error: &ProtocolError,
 ) -> Vec<u8> {
-    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
+    members(&[("id", &json_value(&id)), ("error", &json_value(error))])
 }
 
 /// Returns a request to the client.
 pub(in crate::mcp::server) fn request(id: i64, method: &str, params: &Value) -> Vec<u8> {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-        .to_string()
-        .into_bytes()
+    members(&[("id", &id.into()), ("method", &method.into()), ("params", params)])
 }
 
 /// Returns a notification; null stands for no parameters.
 pub(in crate::mcp::server) fn notification(method: &str, params: &Value) -> Vec<u8> {
-    let mut message = json!({ "jsonrpc": "2.0", "method": method });
-    if !params.is_null() {
-        message["params"] = params.clone();
+    let method = &method.into();
+    match params {
+        Value::Null => members(&[("method", method)]),
+        params => members(&[("method", method), ("params", params)]),
     }
-    message.to_string().into_bytes()
+}
+
+/// Returns a message of these members.
+fn members(all: &[(&str, &Value)]) -> Vec<u8> {
+    let mut message = br#"{"jsonrpc":"2.0""#.to_vec();
+    for (name, value) in all {
+        message.extend_from_slice(format!(",\"{name}\":").as_bytes());
+        write(&mut message, *value);
+    }
+    message.push(b'}');
+    message
 }
 
 /// Appends a value as JSON. Writing to memory fails for no value of this crate.

@@ -14,7 +14,7 @@ use crate::mcp::server::protocol::{self, ErrorCode, ProtocolError, RequestId};
 use crate::mcp::server::result::CallAnswer;
 use crate::mcp::server::rounds::Rounds;
 use crate::sync::Mutex;
-use crate::text::cut;
+use crate::text::{cut, json_value};
 
 /// The time in milliseconds after which a client asks for a task again.
 const POLL_INTERVAL: u64 = 500;
@@ -151,7 +151,7 @@ impl ServedTask {
 
     /// Returns the parameters of a notification.
     pub(in crate::mcp::server) fn notification(&self) -> Value {
-        self.view(None, |view| serde_json::to_value(view).unwrap_or_default())
+        self.view(None, |view| json_value(&view))
     }
 
     /// Takes the answers of the client to what the call asks for. Others are ignored.
