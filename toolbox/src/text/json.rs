@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Returns a value as JSON, null if it has no such form.
+/// Returns a value as JSON; `None` if it has no such form, or is nested too deeply to be read.
 ///
 /// By way of its text, so that a type is compiled for one serializer.
-pub(crate) fn json_value(value: &impl Serialize) -> Value {
-    let text = serde_json::to_string(value);
-    text.and_then(|text| serde_json::from_str(&text)).unwrap_or_default()
+pub(crate) fn json_value(value: &impl Serialize) -> Option<Value> {
+    let text = serde_json::to_string(value).ok()?;
+    serde_json::from_str(&text).ok()
 }

@@ -74,7 +74,7 @@ impl CompletionRequest {
     /// Returns the text of the call by which a completer is run.
     pub(crate) fn call_text(&self) -> String {
         let Self { argument, value, arguments, .. } = self;
-        let arguments = json_value(arguments);
+        let arguments = json_value(arguments).unwrap_or_default();
         json!({ "argument": argument, "value": value, "arguments": arguments }).to_string()
     }
 }

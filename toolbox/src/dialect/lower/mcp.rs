@@ -48,15 +48,19 @@ fn entry(definition: &ToolDefinition, name: &str, losses: &mut Vec<Loss>) -> Val
     if let Some(output) = &definition.output_schema {
         tool.insert("outputSchema".to_owned(), output.read().into_owned());
     }
-    if !definition.annotations.is_empty() {
-        tool.insert("annotations".to_owned(), json_value(&definition.annotations));
+    if !definition.annotations.is_empty()
+        && let Some(annotations) = json_value(&definition.annotations)
+    {
+        tool.insert("annotations".to_owned(), annotations);
     }
     if let Some(title) = &definition.hint_title {
         let hints = tool.entry("annotations").or_insert_with(|| json!({}));
         hints["title"] = title.as_str().into();
     }
-    if !definition.icons.is_empty() {
-        tool.insert("icons".to_owned(), json_value(&definition.icons));
+    if !definition.icons.is_empty()
+        && let Some(icons) = json_value(&definition.icons)
+    {
+        tool.insert("icons".to_owned(), icons);
     }
     if !definition.meta.is_empty() {
         tool.insert("_meta".to_owned(), Value::Object(definition.meta.clone()));

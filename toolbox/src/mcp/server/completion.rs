@@ -99,7 +99,8 @@ pub(super) fn complete(
         let suggestions = suggested(&toolbox, &context, reference, argument, given).await;
         let end = move |id: &RequestId| match suggestions {
             Ok(suggestions) => {
-                let mut result = json!({ "completion": json_value(&suggestions) });
+                let suggestions = json_value(&suggestions).unwrap_or_default();
+                let mut result = json!({ "completion": suggestions });
                 if version.is_modern() {
                     result["resultType"] = Value::from("complete");
                 }

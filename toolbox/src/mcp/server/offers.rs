@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::pages::{PageRequest, Pages, in_version};
+use super::pages::{PageRequest, Pages, text_in_version};
 use super::protocol::{ProtocolError, ProtocolVersion};
 use crate::collection::{Prompts, Resources};
 use crate::prompt::Prompt;
 use crate::resource::{Resource, SkillManifest};
 use crate::sync::Mutex;
-use crate::text::json_value;
 
 /// The prompts, the resources or the templates of one generation.
 pub(super) struct OfferListing<T> {
@@ -47,7 +46,8 @@ impl<T: Serialize> OfferListing<T> {
     }
 
     fn written(&self, version: ProtocolVersion) -> Vec<String> {
-        self.all.iter().map(|one| in_version(json_value(one), version)).collect()
+        let texts = self.all.iter().map(serde_json::to_string);
+        texts.flatten().map(|text| text_in_version(text, version)).collect()
     }
 }
 

@@ -93,6 +93,14 @@ impl Pages {
 }
 
 /// Removes the members of a definition that a version does not know.
+pub(super) fn text_in_version(definition: String, version: ProtocolVersion) -> String {
+    if version.has_icons() && version.has_structure() {
+        return definition;
+    }
+    serde_json::from_str(&definition).map_or(definition, |value| in_version(value, version))
+}
+
+/// Removes the members of a definition that a version does not know.
 pub(super) fn in_version(mut definition: serde_json::Value, version: ProtocolVersion) -> String {
     if let Some(members) = definition.as_object_mut() {
         let gone = [

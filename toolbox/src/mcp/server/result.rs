@@ -92,7 +92,8 @@ pub(super) fn written<'a>(result: &'a ToolResult, format: ResultFormat<'_>) -> C
     if let Some(handle) = result.handle().filter(|_| format.links_results) {
         let uri = kept_result_uri(handle);
         let link = ResourceLink::new(uri, handle).with_description("The whole result");
-        content.push(Block::Changed(json_value(&Content::ResourceLink(Box::new(link)))));
+        let link = json_value(&Content::ResourceLink(Box::new(link)));
+        content.extend(link.map(Block::Changed));
     }
     CallAnswer {
         result_type: result_type(format.version),
@@ -194,9 +195,10 @@ fn blocks(result: &ToolResult, version: ProtocolVersion) -> Vec<Block<'_>> {
     };
     if result.is_silent() {
         for block in &mut blocks {
-            let mut value = json_value(block);
-            value["annotations"]["audience"] = json!(["assistant"]);
-            *block = Block::Changed(value);
+            if let Some(mut value) = json_value(block) {
+                value["annotations"]["audience"] = json!(["assistant"]);
+                *block = Block::Changed(value);
+            }
         }
     }
     blocks
@@ -215,11 +217,9 @@ pub(super) fn part(part: &Content, version: ProtocolVersion) -> Block<'_> {
             Block::Text(link.to_string().into())
         }
         Content::ResourceLink(link) if !version.has_icons() && !link.icons.is_empty() => {
-            let mut value = json_value(part);
-            if let Some(fields) = value.as_object_mut() {
-                fields.shift_remove("icons");
-            }
-            Block::Changed(value)
+            let link = ResourceLink { icons: Vec::new(), ..(**link).clone() };
+            json_value(&Content::ResourceLink(Box::new(link)))
+                .map_or(Block::Part(part), Block::Changed)
         }
         _ => Block::Part(part),
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{ProtocolError, RequestId};
-use crate::text::json_value;
 
 /// Returns the answer to a request.
 pub(in crate::mcp::server) fn response(id: &RequestId, result: &impl Serialize) -> Vec<u8> {
@@ -54,7 +53,12 @@ pub(in crate::mcp::server) fn error_message(
     id: Option<&RequestId>,
     error: &ProtocolError,
 ) -> Vec<u8> {
-    members(&[("id", &json_value(&id)), ("error", &json_value(error))])
+    let mut message = br#"{"jsonrpc":"2.0","id":"#.to_vec();
+    write(&mut message, &id);
+    message.extend_from_slice(br#","error":"#);
+    write(&mut message, error);
+    message.push(b'}');
+    message
 }
 
 /// Returns a request to the client.

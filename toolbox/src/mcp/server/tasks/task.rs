@@ -151,7 +151,7 @@ impl ServedTask {
 
     /// Returns the parameters of a notification.
     pub(in crate::mcp::server) fn notification(&self) -> Value {
-        self.view(None, |view| json_value(&view))
+        self.view(None, |view| json_value(&view).unwrap_or_default())
     }
 
     /// Takes the answers of the client to what the call asks for. Others are ignored.
