@@ -1,5 +1,6 @@
 //! Completion of the arguments of prompts and resource templates while a person types them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -12,7 +13,6 @@ use crate::call::{ToolError, ToolResult};
 use crate::context::ToolContext;
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
-use crate::text::json_value;
 
 /// The maximum number of values in one answer, which the protocol sets.
 const MAX_VALUES: usize = 100;
@@ -44,10 +44,10 @@ pub struct CompletionRequest {
 
 /// The arguments of the call by which a completer is run.
 #[derive(Serialize, Deserialize)]
-struct CompletionCall {
-    argument: String,
-    value: String,
-    arguments: BTreeMap<String, String>,
+struct CompletionCall<'a> {
+    argument: Cow<'a, str>,
+    value: Cow<'a, str>,
+    arguments: Cow<'a, BTreeMap<String, String>>,
 }
 
 impl CompletionRequest {
@@ -73,9 +73,13 @@ impl CompletionRequest {
 
     /// Returns the text of the call by which a completer is run.
     pub(crate) fn call_text(&self) -> String {
-        let Self { argument, value, arguments, .. } = self;
-        let arguments = json_value(arguments).unwrap_or_default();
-        json!({ "argument": argument, "value": value, "arguments": arguments }).to_string()
+        let call = CompletionCall {
+            argument: Cow::Borrowed(&self.argument),
+            value: Cow::Borrowed(&self.value),
+            arguments: Cow::Borrowed(&self.arguments),
+        };
+        // Texts alone cannot fail to be written.
+        serde_json::to_string(&call).unwrap_or_default()
     }
 }
 
@@ -299,6 +303,8 @@ pub(crate) fn completing<M>(completer: impl Completer<M>) -> Tool {
                 Err(refusal) => return refusal,
             };
             let context = call.context.clone();
+            let (argument, value) = (argument.into_owned(), value.into_owned());
+            let arguments = arguments.into_owned();
             let request = CompletionRequest { argument, value, arguments, context };
             match completer.complete(request).await {
                 Ok(values) => {

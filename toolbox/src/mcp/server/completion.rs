@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde::de::Error;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::answer::{Answer, Reply};
 use super::exchange::Exchange;
@@ -18,7 +17,6 @@ use super::shared::ServiceShared;
 use crate::call::{FailureKind, ToolError};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
-use crate::text::json_value;
 use crate::tool::Suggestions;
 
 #[derive(Deserialize)]
@@ -72,6 +70,14 @@ struct Given {
     arguments: BTreeMap<String, String>,
 }
 
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CompleteResult<'a> {
+    completion: &'a Suggestions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+}
+
 /// Returns whether a service has anything to complete arguments of.
 pub(super) fn is_supported(shared: &ServiceShared) -> bool {
     shared.toolbox.own_prompts().is_some() || shared.toolbox.own_resources().is_some()
@@ -99,11 +105,8 @@ pub(super) fn complete(
         let suggestions = suggested(&toolbox, &context, reference, argument, given).await;
         let end = move |id: &RequestId| match suggestions {
             Ok(suggestions) => {
-                let suggestions = json_value(&suggestions).unwrap_or_default();
-                let mut result = json!({ "completion": suggestions });
-                if version.is_modern() {
-                    result["resultType"] = Value::from("complete");
-                }
+                let result_type = version.is_modern().then_some("complete");
+                let result = CompleteResult { completion: &suggestions, result_type };
                 Answer::from(protocol::response(id, &result))
             }
             Err(error) => Answer::error(id, &error_of(&error, version)),

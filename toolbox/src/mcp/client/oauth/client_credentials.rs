@@ -1,10 +1,5 @@
 //! The grant `client_credentials`, with a secret or a private key.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use oauth2::TokenResponse as _;
-use oauth2::basic::BasicTokenType;
 use rmcp::transport::AuthorizationManager;
 use rmcp::transport::auth::{
     AuthError, AuthorizationMetadata, ClientCredentialsConfig, JwtSigningAlgorithm,
@@ -14,14 +9,9 @@ use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use super::access::AccessToken;
-use super::client_tokens::TokenRequest;
-use super::dpop::{ProofKey, is_bound};
 use super::failure::failed;
+use super::token_request::{GrantedToken, TokenRequest, checked};
 use crate::mcp::config::{ClientCredentials, ClientProof};
-
-/// A token with its lifetime, if that is named.
-pub(super) type GrantedToken = (AccessToken, Option<Duration>);
 
 const UNFIT_KEY: &str = "the private key makes no signature that the authorization server takes: RS256, ES256 (P-256, PKCS#8) or ES384";
 
@@ -126,21 +116,4 @@ fn prefer_basic(metadata: &mut AuthorizationMetadata) {
     if methods.is_none_or(|methods| methods.contains(&basic)) {
         metadata.additional_fields.insert(METHODS.to_owned(), json!([basic]));
     }
-}
-
-/// Returns the token of a response, with its lifetime, if it can be sent.
-pub(super) fn checked(
-    response: &OAuthTokenResponse,
-    key: Option<&Arc<ProofKey>>,
-) -> Result<GrantedToken, AuthError> {
-    let secret = response.access_token().secret();
-    let key = match (response.token_type(), key) {
-        (BasicTokenType::Bearer, _) => None,
-        (other, Some(key)) if is_bound(other.as_ref()) => Some(Arc::clone(key)),
-        _ => return Err(failed("the token is of another type than Bearer")),
-    };
-    if secret.is_empty() || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(failed("the token is empty, or has characters that no token may have"));
-    }
-    Ok((AccessToken::new(secret, key), response.expires_in()))
 }

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use super::access::AccessToken;
 use super::address::safe_url;
-use super::client_credentials::GrantedToken;
 use super::dpop::ProofKey;
 use super::failure::{error_text, failed, without};
 use super::requests::OAuthRequests;
+use super::token_request::{GrantedToken, TokenRequest};
 use super::{client_credentials, jwt_bearer, token_exchange};
 use crate::mcp::client::http::answered;
 use crate::mcp::config::{ClientProof, OAuthClient, ProgramGrant};
@@ -66,15 +66,6 @@ struct HeldToken {
     requests: Option<Arc<OAuthRequests>>,
     /// The key that tokens are bound to, if the authorization server binds them.
     key: Option<Arc<ProofKey>>,
-}
-
-/// What a grant needs to request a token.
-pub(super) struct TokenRequest<'a> {
-    pub(super) requests: &'a OAuthRequests,
-    pub(super) metadata: &'a AuthorizationMetadata,
-    pub(super) resource: &'a str,
-    pub(super) scopes: &'a [String],
-    pub(super) key: Option<&'a Arc<ProofKey>>,
 }
 
 impl HeldToken {

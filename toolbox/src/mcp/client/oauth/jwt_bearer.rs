@@ -6,9 +6,8 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use rmcp::transport::auth::AuthError;
 
-use super::client_credentials::{GrantedToken, checked};
-use super::client_tokens::TokenRequest;
 use super::failure::{failed, without};
+use super::token_request::{GrantedToken, TokenRequest, checked};
 use crate::call::chain;
 use crate::mcp::config::TokenSource;
 

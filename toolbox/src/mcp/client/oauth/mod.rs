@@ -12,6 +12,7 @@ mod jwt_bearer;
 mod requests;
 mod sign_in;
 mod token_exchange;
+mod token_request;
 mod tokens;
 mod user_tokens;
 

@@ -7,10 +7,9 @@ use rmcp::transport::auth::enterprise::{
 };
 
 use super::access::AccessToken;
-use super::client_credentials::GrantedToken;
-use super::client_tokens::TokenRequest;
 use super::failure::failed;
 use super::jwt_bearer::read;
+use super::token_request::{GrantedToken, TokenRequest};
 use crate::mcp::config::{IdentityProvider, TokenSource};
 
 /// Requests an ID-JAG for the ID token, which is read anew, and a token for the ID-JAG.

@@ -15,7 +15,7 @@ use super::credentials::{CredentialEntry, CredentialFile, StoredGrant};
 use super::requests::OAuthRequests;
 use crate::mcp::client::http::answered;
 use crate::mcp::config::OAuthClient;
-use crate::sync;
+use crate::sync::Mutex as Lock;
 
 type Error = StreamableHttpError<reqwest::Error>;
 
@@ -29,12 +29,15 @@ const AHEAD: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(in crate::mcp::client) struct UserTokens(Arc<Granted>);
 
+/// The token that was sent last, with the server's nonce.
+type LastToken = Lock<Option<AccessToken>>;
+
 struct Granted {
     url: String,
     client: OAuthClient,
     kept: CredentialEntry,
     /// The token that was sent last.
-    last: sync::Mutex<Option<AccessToken>>,
+    last: LastToken,
     /// Held during a renewal, which serves all waiting requests.
     renewing: Mutex<()>,
 }
@@ -50,7 +53,7 @@ impl UserTokens {
             url: url.to_owned(),
             client: client.clone(),
             kept: credentials.of(url),
-            last: sync::Mutex::default(),
+            last: LastToken::default(),
             renewing: Mutex::default(),
         }))
     }
