@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key (DPoP, RFC 9449): every request proves that the key is here.
+//! Tokens that are bound to a key (RFC 9449): every request proves that the key is here.
 
 use crate::bounded::tokio;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Proofs of possession (DPoP, RFC 9449): a token that only the holder of a key can use.
+//! Proofs of possession (RFC 9449): a token that only the holder of a key can use.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use oauth2::{HttpRequest, HttpResponse};
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Request, StatusCode, Url};
 use rmcp::transport::AuthorizationManager;
@@ -161,7 +161,7 @@ fn with_page(body: Vec<u8>) -> Vec<u8> {
 /// Returns `true` for a request to a token endpoint: what else is posted is JSON.
 fn requests_token(request: &HttpRequest) -> bool {
     let is_form = |headers: &HeaderMap| {
-        let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
+        let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         kind.is_some_and(|kind| kind.starts_with(b"application/x-www-form-urlencoded"))
     };
     request.method() == Method::POST && is_form(request.headers())

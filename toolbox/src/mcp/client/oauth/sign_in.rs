@@ -32,7 +32,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// Addresses from a server are checked before they are used: public ones must be `https`, ones on
 /// this machine are accepted if the server itself is on this machine, and link-local ones, where
 /// clouds serve their credentials, never. PKCE, the `state` of the request and a given issuer are
-/// verified. A token is bound to a key of this sign-in (DPoP) if the authorization server can.
+/// verified. A token is bound to a key of this sign-in (RFC 9449) if the authorization server can.
 ///
 /// ```no_run
 /// use toolbox::mcp::{CredentialFile, ServerConfig, Servers, SignIn};
