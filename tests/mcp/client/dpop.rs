@@ -88,10 +88,7 @@ impl Verifier {
         let token = token.and_then(|token| token.strip_prefix("DPoP "));
         let hash = token.map(|token| digest(&SHA256, token.as_bytes()));
         let hash = hash.map_or(Value::Null, |hash| BASE64URL_NOPAD.encode(hash.as_ref()).into());
-        match claims["ath"] == hash {
-            true => Ok(claims),
-            false => Err(format!("for another token: {claims}")),
-        }
+        if claims["ath"] == hash { Ok(claims) } else { Err(format!("for another token: {claims}")) }
     }
 
     fn nonces(&self, path: &str) -> Vec<Option<&str>> {
