@@ -92,11 +92,7 @@ impl Catalog {
             if batch.is_empty() {
                 return;
             }
-            self.write(|index| {
-                for definition in batch {
-                    index.put(definition, server.cloned());
-                }
-            });
+            self.write(|index| index.extend(batch, server));
         }
     }
 
@@ -179,7 +175,8 @@ impl fmt::Debug for Catalog {
 impl<D: Into<Arc<ToolDefinition>>> FromIterator<D> for Catalog {
     fn from_iter<I: IntoIterator<Item = D>>(definitions: I) -> Self {
         let catalog = Self::new();
-        catalog.extend(definitions);
+        // Nobody else has it yet, so all tools are one batch.
+        catalog.write(|index| index.extend(definitions.into_iter().map(Into::into), None));
         catalog
     }
 }

@@ -106,23 +106,34 @@ impl Postings {
         }
     }
 
-    /// Inserts a posting by its slot; most tools come last.
+    /// Inserts a posting by its slot, in a list that will have `total` of them; most tools come
+    /// last.
     #[inline]
-    pub(super) fn insert(&mut self, posting: Posting) {
+    pub(super) fn insert(&mut self, posting: Posting, total: usize) {
         if self.as_slice().last().is_some_and(|last| last.slot > posting.slot) {
             let at = self.as_slice().partition_point(|other| other.slot < posting.slot);
             self.edit(|list| list.insert(at, posting));
             return;
         }
         match self {
+            Self::None if total > 2 => {
+                let mut list = Vec::with_capacity(total);
+                list.push(posting);
+                *self = Self::More(list);
+            }
             Self::None => *self = Self::One([posting]),
             Self::One([first]) => *self = Self::Two([*first, posting]),
             Self::Two([first, second]) => {
-                let mut list = Vec::with_capacity(6);
+                let mut list = Vec::with_capacity(total.max(6));
                 list.extend([*first, *second, posting]);
                 *self = Self::More(list);
             }
-            Self::More(list) => list.push(posting),
+            Self::More(list) => {
+                if list.len() == list.capacity() {
+                    list.reserve(total.saturating_sub(list.len()));
+                }
+                list.push(posting);
+            }
         }
     }
 

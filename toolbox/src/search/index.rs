@@ -25,6 +25,12 @@ const MAX_WORDS: usize = 4_096;
 /// The number of dead words that are tolerated, however few others there are.
 const MAX_DEAD: usize = 4_096;
 
+/// The number of postings that wait for their lists at most.
+const MAX_PENDING: usize = 1 << 20;
+
+/// The room for waiting postings that is kept for the next tool.
+const KEPT_PENDING: usize = 1 << 12;
+
 /// A tool of the catalog.
 #[derive(Debug)]
 pub(super) struct IndexEntry {
@@ -63,6 +69,10 @@ pub(super) struct Index {
     pub(super) texts: Texts,
     /// By term.
     postings: Vec<Postings>,
+    /// The postings of tools that were added just now, with their terms. They are counted as held
+    /// and put into their lists together, so that each list grows once. None wait when a search
+    /// reads the index.
+    pending: Vec<(u32, Posting)>,
     /// The number of terms that a tool holds.
     used: usize,
     pub(super) length: u64,
@@ -87,6 +97,7 @@ impl Index {
             by_name: HashMap::default(),
             texts: Texts::default(),
             postings: Vec::new(),
+            pending: Vec::new(),
             used: 0,
             length: 0,
             order: 0,
@@ -131,6 +142,32 @@ impl Index {
 
     /// Adds a tool, replacing the one of the same name.
     pub(super) fn put(
+        &mut self,
+        definition: Arc<ToolDefinition>,
+        server: Option<Arc<str>>,
+    ) -> Option<Arc<ToolDefinition>> {
+        let before = self.put_pending(definition, server);
+        self.settle();
+        before
+    }
+
+    /// Adds many tools, each replacing the one of the same name.
+    pub(super) fn extend(
+        &mut self,
+        definitions: impl IntoIterator<Item = Arc<ToolDefinition>>,
+        server: Option<&Arc<str>>,
+    ) {
+        for definition in definitions {
+            self.put_pending(definition, server.cloned());
+            if self.pending.len() >= MAX_PENDING {
+                self.settle();
+            }
+        }
+        self.settle();
+    }
+
+    /// Adds a tool, but for its postings, which wait.
+    fn put_pending(
         &mut self,
         definition: Arc<ToolDefinition>,
         server: Option<Arc<str>>,
@@ -182,6 +219,7 @@ impl Index {
     fn take(&mut self, name: &str) -> Option<IndexEntry> {
         let slot = self.by_name.remove(name)?;
         let entry = self.slots[slot as usize].take()?;
+        self.settle();
         self.free.push(slot);
         for key in keys(name, entry.server.as_deref()) {
             self.vocabulary.remove_name(&key, slot);
@@ -206,8 +244,9 @@ impl Index {
         *self = Self::new(self.weights.clone());
         for entry in entries {
             self.order = entry.order;
-            self.put(entry.definition, entry.server);
+            self.put_pending(entry.definition, entry.server);
         }
+        self.settle();
         self.order = order;
     }
 
@@ -239,24 +278,31 @@ impl Index {
         });
     }
 
-    /// Adds the terms of `self.reading` to the postings under a slot.
+    /// Lets the terms of `self.reading` wait as postings of a slot.
     fn insert(&mut self, slot: u32) {
-        let Self { weights, reading, vocabulary, postings, .. } = self;
-        postings.resize_with(vocabulary.len(), Postings::default);
+        let Self { weights, reading, vocabulary, pending, used, .. } = self;
         let mut scale = [0.0; FIELDS];
         for ((scale, field), length) in scale.iter_mut().zip(&weights.fields).zip(reading.lengths) {
             let FieldWeight { boost, slope, usual } = *field;
             *scale = boost / (1.0 - slope + slope * length / usual);
         }
-        for local in &reading.locals {
+        pending.extend(reading.locals.iter().map(|local| {
             let sum: f32 =
                 local.counts.iter().zip(scale).map(|(&n, scale)| f32::from(n) * scale).sum();
-            let list = &mut postings[local.term as usize];
-            self.used += usize::from(list.as_slice().is_empty());
+            *used += usize::from(vocabulary.hold(local.term));
             let impact = quantized(sum / (weights.saturation + sum));
-            list.insert(Posting { slot, impact, count: local.plain });
-            vocabulary.set_holding(local.term, list.as_slice().len());
+            (local.term, Posting { slot, impact, count: local.plain })
+        }));
+    }
+
+    /// Puts the postings that wait into their lists.
+    fn settle(&mut self) {
+        self.postings.resize_with(self.vocabulary.len(), Postings::default);
+        for (term, posting) in self.pending.drain(..) {
+            let total = self.vocabulary.holding(term);
+            self.postings[term as usize].insert(posting, total as usize);
         }
+        self.pending.shrink_to(KEPT_PENDING);
     }
 }
 

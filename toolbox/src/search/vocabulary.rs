@@ -135,6 +135,13 @@ impl Vocabulary {
         self.holding[term as usize] = narrow(tools);
     }
 
+    /// Counts one more tool that holds a term, and returns `true` if it is the first.
+    pub(super) fn hold(&mut self, term: u32) -> bool {
+        let tools = &mut self.holding[term as usize];
+        *tools += 1;
+        *tools == 1
+    }
+
     /// Returns the tools whose name is `key` but for case and separators.
     pub(super) fn named(&self, key: &str) -> &[u32] {
         self.names.get(key).map_or(&[], Vec::as_slice)
