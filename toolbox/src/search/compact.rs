@@ -45,6 +45,13 @@ impl<V> WordMap<V> {
         };
     }
 
+    pub(super) fn remove(&mut self, word: &str) -> Option<V> {
+        match packed(word) {
+            Some(key) => self.short.remove(&key),
+            None => self.long.remove(word),
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.short.len() + self.long.len()
     }
@@ -85,19 +92,27 @@ pub(super) struct Posting {
     pub(super) count: u16,
 }
 
-/// The tools that hold a term, by slot. Most terms are in one tool or two, and take no allocation.
-#[derive(Debug, Default)]
-pub(super) enum Postings {
-    #[default]
+/// The tools that hold a term, by slot.
+pub(super) type Postings = Few<Posting>;
+
+/// A list that mostly has one value or two, and then takes no allocation.
+#[derive(Debug)]
+pub(super) enum Few<T> {
     None,
-    One([Posting; 1]),
-    Two([Posting; 2]),
-    More(Vec<Posting>),
+    One([T; 1]),
+    Two([T; 2]),
+    More(Vec<T>),
 }
 
-impl Postings {
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self::None
+    }
+}
+
+impl<T: Copy> Few<T> {
     #[inline]
-    pub(super) fn as_slice(&self) -> &[Posting] {
+    pub(super) fn as_slice(&self) -> &[T] {
         match self {
             Self::None => &[],
             Self::One(list) => list,
@@ -106,6 +121,40 @@ impl Postings {
         }
     }
 
+    /// Adds a value to a list that will have `total` of them.
+    #[inline]
+    pub(super) fn push(&mut self, value: T, total: usize) {
+        match self {
+            Self::None if total <= 2 => *self = Self::One([value]),
+            Self::One([first]) => *self = Self::Two([*first, value]),
+            Self::More(list) => {
+                if list.len() == list.capacity() {
+                    list.reserve(total.saturating_sub(list.len()));
+                }
+                list.push(value);
+            }
+            few => {
+                let mut list = Vec::with_capacity(total.max(6));
+                list.extend_from_slice(few.as_slice());
+                list.push(value);
+                *few = Self::More(list);
+            }
+        }
+    }
+
+    pub(super) fn edit(&mut self, change: impl FnOnce(&mut Vec<T>)) {
+        match self {
+            Self::More(list) => change(list),
+            few => {
+                let mut list = few.as_slice().to_vec();
+                change(&mut list);
+                *few = Self::More(list);
+            }
+        }
+    }
+}
+
+impl Postings {
     /// Inserts a posting by its slot, in a list that will have `total` of them; most tools come
     /// last.
     #[inline]
@@ -113,27 +162,8 @@ impl Postings {
         if self.as_slice().last().is_some_and(|last| last.slot > posting.slot) {
             let at = self.as_slice().partition_point(|other| other.slot < posting.slot);
             self.edit(|list| list.insert(at, posting));
-            return;
-        }
-        match self {
-            Self::None if total > 2 => {
-                let mut list = Vec::with_capacity(total);
-                list.push(posting);
-                *self = Self::More(list);
-            }
-            Self::None => *self = Self::One([posting]),
-            Self::One([first]) => *self = Self::Two([*first, posting]),
-            Self::Two([first, second]) => {
-                let mut list = Vec::with_capacity(total.max(6));
-                list.extend([*first, *second, posting]);
-                *self = Self::More(list);
-            }
-            Self::More(list) => {
-                if list.len() == list.capacity() {
-                    list.reserve(total.saturating_sub(list.len()));
-                }
-                list.push(posting);
-            }
+        } else {
+            self.push(posting, total);
         }
     }
 
@@ -146,17 +176,6 @@ impl Postings {
             list.remove(at);
         });
         self.as_slice().is_empty()
-    }
-
-    fn edit(&mut self, change: impl FnOnce(&mut Vec<Posting>)) {
-        match self {
-            Self::More(list) => change(list),
-            few => {
-                let mut list = few.as_slice().to_vec();
-                change(&mut list);
-                *few = Self::More(list);
-            }
-        }
     }
 }
 

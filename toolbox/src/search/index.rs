@@ -4,12 +4,9 @@
 //! postings of its own terms and nothing else. Of a removed tool, only its words remain in the
 //! dictionary; they are swept when they outnumber the words in use.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-
-use super::compact::{Posting, Postings};
+use super::compact::{Posting, Postings, WordMap};
 use super::fields::{FIELDS, Field, summary, texts};
 use super::names::{Splitter, keys};
 use super::reading::ReadBuffers;
@@ -64,7 +61,7 @@ pub(super) struct Index {
     pub(super) vocabulary: Vocabulary,
     pub(super) slots: Vec<Option<IndexEntry>>,
     free: Vec<u32>,
-    by_name: HashMap<String, u32, RandomState>,
+    by_name: WordMap<u32>,
     /// The texts that patterns are matched against.
     pub(super) texts: Texts,
     /// By term.
@@ -94,7 +91,7 @@ impl Index {
             vocabulary: Vocabulary::default(),
             slots: Vec::new(),
             free: Vec::new(),
-            by_name: HashMap::default(),
+            by_name: WordMap::default(),
             texts: Texts::default(),
             postings: Vec::new(),
             pending: Vec::new(),
@@ -184,11 +181,8 @@ impl Index {
         self.read(&definition, server.as_deref());
         self.insert(slot);
         self.texts.put(slot, &self.reading.text);
-        let name = definition.name.clone();
-        for key in keys(&name, server.as_deref()) {
-            self.vocabulary.add_name(key, slot);
-        }
-        self.by_name.insert(name, slot);
+        keys(&definition.name, server.as_deref(), &mut |key| self.vocabulary.add_name(key, slot));
+        self.by_name.insert(&definition.name, slot);
         self.length += u64::from(self.reading.length);
         let reading = &self.reading;
         self.slots[slot as usize] = Some(IndexEntry {
@@ -221,9 +215,7 @@ impl Index {
         let entry = self.slots[slot as usize].take()?;
         self.settle();
         self.free.push(slot);
-        for key in keys(name, entry.server.as_deref()) {
-            self.vocabulary.remove_name(&key, slot);
-        }
+        keys(name, entry.server.as_deref(), &mut |key| self.vocabulary.remove_name(key, slot));
         // Reading it again gives the same terms, so nothing has to remember which they were.
         self.read(&entry.definition, entry.server.as_deref());
         for local in &self.reading.locals {
@@ -260,15 +252,17 @@ impl Index {
             reading.text.push(field, text);
             let (text, rest) = if field == Field::Description { summary(text) } else { (text, "") };
             for (field, text) in [(field, text), (Field::Detail, rest)] {
+                // All words, before any is looked at: the processor then fetches several at once.
                 for word in words(text).take(left) {
                     left -= 1;
-                    reading.note_word(vocabulary, word, field, weights.pair_length);
+                    reading.found.push(vocabulary.learn(word));
                     if matches!(field, Field::Name | Field::Server) {
                         splitter.split(word, &definition.description, &mut |part| {
                             reading.note_part(vocabulary, part, field);
                         });
                     }
                 }
+                reading.note_found(vocabulary, field, weights.pair_length);
             }
             reading.end_text(field);
             if field == Field::Name {

@@ -3,7 +3,7 @@
 use super::compact::WordMap;
 use super::fields::qualified;
 use super::lists::{is_word, known};
-use super::term::key;
+use super::term::push_key;
 use super::words::{self, Terms, words};
 
 use crate::text::cut;
@@ -20,14 +20,29 @@ const MIN_REST: usize = 3;
 /// The most words that one is taken apart into; more are a coincidence.
 const MAX_PARTS: usize = 6;
 
-/// Returns the names of a tool without case and separators: as it is, with its server, and without.
-pub(super) fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
-    let whole = key(name);
-    let bare = qualified(name).1;
-    let bare = (bare.len() < name.len()).then(|| key(bare)).filter(|bare| *bare != whole);
-    let with_server = server.map(|server| key(server) + &whole).filter(|key| *key != whole);
-    let keys = [Some(whole), bare, with_server];
-    keys.into_iter().flatten().filter(|key| !key.is_empty())
+/// Visits the names of a tool without case and separators: as it is, without the server that it
+/// begins with, and with the server that it is from.
+pub(super) fn keys(name: &str, server: Option<&str>, visit: &mut dyn FnMut(&str)) {
+    // All of them are ends of one text.
+    let mut key = String::with_capacity(server.map_or(0, str::len) + name.len());
+    push_key(server.unwrap_or_default(), &mut key);
+    let whole = key.len();
+    let (prefix, bare) = qualified(name);
+    push_key(prefix.unwrap_or_default(), &mut key);
+    let unqualified = key.len();
+    push_key(bare, &mut key);
+    let mut visit = |key: &str| {
+        if !key.is_empty() {
+            visit(key);
+        }
+    };
+    visit(&key[whole..]);
+    if unqualified > whole {
+        visit(&key[unqualified..]);
+    }
+    if whole > 0 {
+        visit(&key);
+    }
 }
 
 /// Takes words of names apart, with buffers that are used again.
@@ -63,7 +78,10 @@ impl Splitter {
         }
         words::fold(cut(description, super::fields::MAX_SUMMARY), &mut self.own);
         let Self { terms, word, own, ends, .. } = self;
-        let own: Vec<&str> = words(own).filter(|own| own.len() > 2 && word.contains(own)).collect();
+        // Most words have a letter that is not in this one.
+        let others = !letters(word);
+        let is_within = |own: &&str| letters(own) & others == 0 && word.contains(own);
+        let own: Vec<&str> = words(own).filter(|own| own.len() > 2).filter(is_within).collect();
         let is_own = |part: &str| own.contains(&part);
         let is_stop = |part: &str| known(part).is_some_and(|known| known.stop);
         ends.clear();
@@ -116,6 +134,11 @@ impl Splitter {
         self.general.insert(&self.word, is_general);
         is_general
     }
+}
+
+/// Returns a bit for each letter of a word; other characters share the bits.
+fn letters(word: &str) -> u32 {
+    word.bytes().fold(0, |letters, byte| letters | 1 << (byte % 32))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! One tool as terms, before they are put under it.
 
+use std::ops::Range;
+
 use super::fields::{FIELDS, Field};
 use super::term::{BREAK, TermRole, WordTerm, narrow};
 use super::texts::TextBuilder;
@@ -17,6 +19,8 @@ pub(super) struct Local {
 #[derive(Debug, Default)]
 pub(super) struct ReadBuffers {
     pub(super) locals: Vec<Local>,
+    /// The words of the text that is being read, as the numbers of their terms.
+    pub(super) found: Vec<Range<usize>>,
     /// For each term its place in `locals`, or [`BREAK`].
     place: Vec<u32>,
     pub(super) lengths: [f32; FIELDS],
@@ -46,24 +50,26 @@ impl ReadBuffers {
         self.length = 0;
     }
 
-    /// Reads a word of a field.
-    pub(super) fn note_word(
+    /// Reads the words of a text, which are in `found`.
+    pub(super) fn note_found(
         &mut self,
-        vocabulary: &mut Vocabulary,
-        word: &str,
+        vocabulary: &Vocabulary,
         field: Field,
         pair_length: f32,
     ) {
-        for number in vocabulary.learn(word) {
-            let piece = vocabulary.piece(number);
-            self.note(piece, field, pair_length);
-            if piece.role == TermRole::Part && in_sequence(field) {
-                for &class in vocabulary.class_pair(self.last, piece.term) {
-                    self.bump(class, field);
+        let mut found = std::mem::take(&mut self.found);
+        for numbers in found.drain(..) {
+            for &piece in vocabulary.pieces(numbers) {
+                self.note(piece, field, pair_length);
+                if piece.role == TermRole::Part && in_sequence(field) {
+                    for &class in vocabulary.class_pair(self.last, piece.term) {
+                        self.bump(class, field);
+                    }
+                    self.last = piece.term;
                 }
-                self.last = piece.term;
             }
         }
+        self.found = found;
     }
 
     /// Ends a text: its last word and the first of the next are no neighbours.
@@ -76,8 +82,8 @@ impl ReadBuffers {
 
     /// Reads a word that is part of a longer one, which is counted already.
     pub(super) fn note_part(&mut self, vocabulary: &mut Vocabulary, part: &str, field: Field) {
-        for number in vocabulary.learn(part) {
-            let piece = vocabulary.piece(number);
+        let numbers = vocabulary.learn(part);
+        for piece in vocabulary.pieces(numbers) {
             if piece.role != TermRole::Stop {
                 self.bump(piece.term, field);
             }

@@ -57,16 +57,22 @@ pub(super) fn narrow(number: usize) -> u32 {
 
 /// Returns the letters and digits of a name in one spelling.
 pub(super) fn key(name: &str) -> String {
-    if name.is_ascii() {
-        let mut key = name.to_ascii_lowercase();
-        key.retain(|c| c.is_ascii_alphanumeric());
-        return key;
-    }
     let mut key = String::with_capacity(name.len());
-    let mut out = String::new();
-    for word in words(name) {
-        words::fold(word, &mut out);
-        key.push_str(&out);
-    }
+    push_key(name, &mut key);
     key
+}
+
+/// Adds the letters and digits of a name in one spelling.
+pub(super) fn push_key(name: &str, key: &mut String) {
+    let from = key.len();
+    let mut folded = String::new();
+    for word in words(name) {
+        if word.is_ascii() {
+            key.push_str(word);
+        } else {
+            words::fold(word, &mut folded);
+            key.push_str(&folded);
+        }
+    }
+    key[from..].make_ascii_lowercase();
 }

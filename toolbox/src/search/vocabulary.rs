@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use super::compact::WordMap;
+use super::compact::{Few, WordMap};
 use super::lists::{known, known_pairs};
 use super::spelling::{Spelling, Spellings};
 use super::term::{BREAK, TermRole, WordTerm, narrow};
@@ -51,7 +51,7 @@ pub(super) struct Vocabulary {
     /// The number of tools that hold each term.
     holding: Vec<u32>,
     /// Tools by their name in a spelling without case and separators.
-    names: Map<String, Vec<u32>>,
+    names: WordMap<Few<u32>>,
     terms: Terms,
 }
 
@@ -67,7 +67,7 @@ impl Default for Vocabulary {
             class_pairs: Map::default(),
             paired: 0,
             holding: Vec::new(),
-            names: Map::default(),
+            names: WordMap::default(),
             terms: Terms::default(),
         };
         let pairs: Vec<_> = known_pairs()
@@ -144,59 +144,80 @@ impl Vocabulary {
 
     /// Returns the tools whose name is `key` but for case and separators.
     pub(super) fn named(&self, key: &str) -> &[u32] {
-        self.names.get(key).map_or(&[], Vec::as_slice)
+        self.names.get(key).map_or(&[], Few::as_slice)
     }
 
     /// Adds a spelling of the name of a tool.
-    pub(super) fn add_name(&mut self, key: String, slot: u32) {
-        self.names.entry(key).or_default().push(slot);
+    pub(super) fn add_name(&mut self, key: &str, slot: u32) {
+        match self.names.get_mut(key) {
+            Some(list) => list.push(slot, 1),
+            None => self.names.insert(key, Few::One([slot])),
+        }
     }
 
     /// Removes a spelling of the name of a tool.
     pub(super) fn remove_name(&mut self, key: &str, slot: u32) {
         if let Some(list) = self.names.get_mut(key) {
-            list.retain(|&other| other != slot);
-            if list.is_empty() {
+            list.edit(|list| list.retain(|&other| other != slot));
+            if list.as_slice().is_empty() {
                 self.names.remove(key);
             }
         }
     }
 
-    /// Returns the term with a number from [`learn`](Self::learn).
-    pub(super) fn piece(&self, number: usize) -> WordTerm {
-        self.pieces[number]
+    /// Returns the terms with numbers from [`learn`](Self::learn).
+    pub(super) fn pieces(&self, numbers: Range<usize>) -> &[WordTerm] {
+        &self.pieces[numbers]
     }
 
     /// Returns the numbers of the terms of a word; adds a new word.
+    #[inline]
     pub(super) fn learn(&mut self, word: &str) -> Range<usize> {
         let word = cut(word, words::MAX_WORD);
         if let Some(surface) = self.surfaces.get_mut(word) {
             surface.is_literal = true;
             return surface.range();
         }
-        let from = self.pieces.len();
+        self.learn_new(word)
+    }
+
+    fn learn_new(&mut self, word: &str) -> Range<usize> {
         let mut terms = std::mem::take(&mut self.terms);
+        let surface = if words::is_plain(word) {
+            self.learn_plain(terms.of_plain(word), true)
+        } else {
+            self.learn_parts(word, &mut terms)
+        };
+        self.terms = terms;
+        surface.range()
+    }
+
+    /// Adds a word that has several parts, or is written in another way than they are.
+    fn learn_parts(&mut self, word: &str, terms: &mut Terms) -> Surface {
+        let from = self.pieces.len();
         terms.of_word(word, &mut |part| {
-            // Parts recur in other words and in other case: their terms are looked up once.
-            if let Some(known) = self.surfaces.get(part.folded)
-                && part.kind == TermKind::Part
-                && words::is_plain(part.folded)
-            {
+            if part.kind != TermKind::Part || !words::is_plain(part.folded) {
+                self.learn_part(part);
+            } else if let Some(known) = self.surfaces.get(part.folded) {
+                // Parts recur in other words and in other case: their terms are looked up once.
                 self.pieces.extend_from_within(known.range());
-                return;
-            }
-            let from = self.pieces.len();
-            self.learn_part(part);
-            if part.kind == TermKind::Part && words::is_plain(part.folded) {
-                let surface = self.surface_from(from, false);
-                self.surfaces.insert(part.folded, surface);
-                self.spellings.add(part.folded, self.pieces[from].term);
+            } else {
+                self.learn_plain(part, false);
             }
         });
-        self.terms = terms;
         let surface = self.surface_from(from, true);
         self.surfaces.insert(word, surface);
-        surface.range()
+        surface
+    }
+
+    /// Adds a new word of lower-case English letters.
+    fn learn_plain(&mut self, word: Term<'_>, is_literal: bool) -> Surface {
+        let from = self.pieces.len();
+        self.learn_part(word);
+        let surface = self.surface_from(from, is_literal);
+        self.surfaces.insert(word.folded, surface);
+        self.spellings.add(word.folded, self.pieces[from].term);
+        surface
     }
 
     fn surface_from(&self, from: usize, is_literal: bool) -> Surface {

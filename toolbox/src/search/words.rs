@@ -43,11 +43,31 @@ pub(super) struct Term<'t> {
 impl<'t> Term<'t> {
     /// Returns what is compared: the stem of a part, and anything else as it is.
     pub(super) fn text(&self) -> Cow<'t, str> {
-        if self.kind == TermKind::Part && is_plain(self.folded) && self.folded.len() > 2 {
+        if self.kind == TermKind::Part && is_plain(self.folded) && !is_stem(self.folded) {
             self.stemmer.stem(self.folded)
         } else {
             self.folded.into()
         }
+    }
+}
+
+/// Returns `true` if the stemmer would leave a plain word as it is: it is short, or has none of the
+/// endings that the stemmer knows, of which the last letters are listed here.
+fn is_stem(word: &str) -> bool {
+    match word.as_bytes() {
+        [.., before, last] if word.len() > 2 => match last {
+            b'c' => *before != b'i',
+            b'd' => *before != b'e',
+            b'g' => *before != b'n',
+            b'l' => !b"alu".contains(before),
+            b't' => !b"ns".contains(before),
+            b'm' => *before != b's',
+            b'n' => *before != b'o',
+            b'r' => !b"eo".contains(before),
+            b'e' | b'i' | b's' | b'y' => false,
+            _ => true,
+        },
+        _ => true,
     }
 }
 
@@ -58,13 +78,14 @@ pub(super) fn is_plain(word: &str) -> bool {
 
 /// Returns the words of a text.
 pub(super) fn words(text: &str) -> Words<'_> {
-    Words { rest: text }
+    Words { text, at: 0 }
 }
 
 /// The words of a text that are still to come.
 #[derive(Debug, Clone)]
 pub(super) struct Words<'t> {
-    rest: &'t str,
+    text: &'t str,
+    at: usize,
 }
 
 impl<'t> Iterator for Words<'t> {
@@ -72,43 +93,53 @@ impl<'t> Iterator for Words<'t> {
 
     #[inline]
     fn next(&mut self) -> Option<&'t str> {
-        let start = run(self.rest, false);
-        let tail = &self.rest[start..];
-        let len = run(tail, true);
-        self.rest = &tail[len..];
-        (len > 0).then(|| &tail[..len])
+        let start = run(self.text, self.at, BETWEEN);
+        self.at = run(self.text, start, IN_WORD);
+        (self.at > start).then(|| &self.text[start..self.at])
     }
 }
 
-/// Returns how far a text goes on with characters that are all in a word, or all between words.
+/// Returns where a run of characters that are all in a word, or all between words, ends.
 #[inline]
-fn run(text: &str, within: bool) -> usize {
+fn run(text: &str, mut at: usize, kind: u8) -> usize {
     let bytes = text.as_bytes();
-    let mut at = 0;
     loop {
         // Almost all text is ASCII, where a byte is a character.
-        let wanted = Some(within);
-        at += bytes[at..].iter().take_while(|&&byte| IN_WORD[usize::from(byte)] == wanted).count();
-        match bytes.get(at) {
-            Some(byte) if !byte.is_ascii() => {}
+        while bytes.get(at).is_some_and(|&byte| BYTES[usize::from(byte)] == kind) {
+            at += 1;
+        }
+        match wide(text, at) {
+            Some((c, len)) if c == kind => at += len,
             _ => return at,
         }
-        let Some(c) = text[at..].chars().next() else { return at };
-        if (c.is_alphanumeric() || is_combining_mark(c)) != within {
-            return at;
-        }
-        at += c.len_utf8();
     }
 }
 
-/// `Some` for each byte that is a character by itself: `true` if it belongs to words.
-const IN_WORD: [Option<bool>; 256] = {
-    let mut table = [None; 256];
+/// Returns the kind and the length of a character that is more than a byte.
+fn wide(text: &str, at: usize) -> Option<(u8, usize)> {
+    if text.as_bytes().get(at)?.is_ascii() {
+        return None;
+    }
+    let c = text[at..].chars().next()?;
+    let kind = if c.is_alphanumeric() || is_combining_mark(c) { IN_WORD } else { BETWEEN };
+    Some((kind, c.len_utf8()))
+}
+
+/// A character between words.
+const BETWEEN: u8 = 0;
+/// A character of a word.
+const IN_WORD: u8 = 1;
+/// A part of a character of several bytes.
+const WIDE: u8 = 2;
+
+/// The kind of each byte.
+const BYTES: [u8; 256] = {
+    let mut table = [WIDE; 256];
     let mut byte = 0;
     while byte < 128 {
         #[expect(clippy::cast_possible_truncation, reason = "there are 128 of them")]
-        let character = byte as u8;
-        table[byte] = Some(character.is_ascii_alphanumeric());
+        let is_in_word = (byte as u8).is_ascii_alphanumeric();
+        table[byte] = if is_in_word { IN_WORD } else { BETWEEN };
         byte += 1;
     }
     table
@@ -208,6 +239,11 @@ impl Terms {
             let folded = singular(&self.whole);
             visit(Term { folded, kind: TermKind::Whole, stemmer: &self.stemmer });
         }
+    }
+
+    /// Returns the only term of a word that is plain.
+    pub(super) fn of_plain<'t>(&'t self, word: &'t str) -> Term<'t> {
+        Term { folded: word, kind: TermKind::Part, stemmer: &self.stemmer }
     }
 
     /// Calls `visit` with each part of a word in lower case, not stemmed; scripts without spaces
