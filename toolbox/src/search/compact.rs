@@ -45,6 +45,19 @@ impl<V> WordMap<V> {
         };
     }
 
+    #[inline]
+    pub(super) fn get_or_insert_with(&mut self, word: &str, make: impl FnOnce() -> V) -> &mut V {
+        match packed(word) {
+            Some(key) => self.short.entry(key).or_insert_with(make),
+            None => {
+                if !self.long.contains_key(word) {
+                    self.long.insert(word.into(), make());
+                }
+                self.long.get_mut(word).expect("a word that was inserted just now")
+            }
+        }
+    }
+
     pub(super) fn remove(&mut self, word: &str) -> Option<V> {
         match packed(word) {
             Some(key) => self.short.remove(&key),

@@ -4,9 +4,10 @@
 //! that tools and requests use for the same thing. They are general English of programs and
 //! everyday life.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::compact::WordMap;
 use super::words::Terms;
 
 /// The entries of a term in the word lists.
@@ -20,26 +21,25 @@ pub(super) struct KnownTerm {
     pub(super) classes: Vec<u16>,
 }
 
-static LISTS: LazyLock<HashMap<String, KnownTerm, foldhash::fast::FixedState>> =
-    LazyLock::new(|| {
-        let mut lists = HashMap::<String, KnownTerm, _>::default();
-        let mut terms = Terms::default();
-        for word in include_str!("lists/stop.txt").split_whitespace() {
-            lists.entry(word.to_owned()).or_default().stop = true;
-        }
-        for word in include_str!("lists/request.txt").split_whitespace() {
-            lists.entry(terms.joined(&[word])).or_default().request = true;
-        }
-        for (number, class) in (0_u16..).zip(classes()) {
-            for word in class.split_whitespace().filter(|word| !word.contains('+')) {
-                let known = lists.entry(terms.joined(&[word])).or_default();
-                if !known.classes.contains(&number) {
-                    known.classes.push(number);
-                }
+static LISTS: LazyLock<WordMap<KnownTerm>> = LazyLock::new(|| {
+    let mut lists = WordMap::<KnownTerm>::default();
+    let mut terms = Terms::default();
+    for word in include_str!("lists/stop.txt").split_whitespace() {
+        lists.get_or_insert_with(word, KnownTerm::default).stop = true;
+    }
+    for word in include_str!("lists/request.txt").split_whitespace() {
+        lists.get_or_insert_with(&terms.joined(&[word]), KnownTerm::default).request = true;
+    }
+    for (number, class) in (0_u16..).zip(classes()) {
+        for word in class.split_whitespace().filter(|word| !word.contains('+')) {
+            let known = lists.get_or_insert_with(&terms.joined(&[word]), KnownTerm::default);
+            if !known.classes.contains(&number) {
+                known.classes.push(number);
             }
         }
-        lists
-    });
+    }
+    lists
+});
 
 /// Returns the classes of two words in a row: the stem of each, and the class.
 pub(super) fn known_pairs() -> &'static [(String, String, u16)] {

@@ -51,12 +51,7 @@ impl ReadBuffers {
     }
 
     /// Reads the words of a text, which are in `found`.
-    pub(super) fn note_found(
-        &mut self,
-        vocabulary: &Vocabulary,
-        field: Field,
-        pair_length: f32,
-    ) {
+    pub(super) fn note_found(&mut self, vocabulary: &Vocabulary, field: Field, pair_length: f32) {
         let mut found = std::mem::take(&mut self.found);
         for numbers in found.drain(..) {
             for &piece in vocabulary.pieces(numbers) {

@@ -33,14 +33,20 @@ impl Surface {
     }
 }
 
+/// A term by its text.
+#[derive(Debug, Clone, Copy)]
+struct DictionaryEntry {
+    term: u32,
+    /// `true` if these are two words or more that a text may write as one.
+    is_compound: bool,
+}
+
 /// The words of a catalog.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
-    dictionary: WordMap<u32>,
+    dictionary: WordMap<DictionaryEntry>,
     surfaces: WordMap<Surface>,
     pieces: Vec<WordTerm>,
-    /// Terms of two words or more that a text may write as one, by that spelling.
-    compounds: WordMap<u32>,
     /// Stems and words as they are written.
     spellings: Spellings,
     classes: Vec<u32>,
@@ -61,7 +67,6 @@ impl Default for Vocabulary {
             dictionary: WordMap::default(),
             surfaces: WordMap::default(),
             pieces: Vec::new(),
-            compounds: WordMap::default(),
             spellings: Spellings::default(),
             classes: Vec::new(),
             class_pairs: Map::default(),
@@ -72,7 +77,7 @@ impl Default for Vocabulary {
         };
         let pairs: Vec<_> = known_pairs()
             .iter()
-            .map(|(a, b, class)| (vocabulary.intern(a), vocabulary.intern(b), *class))
+            .map(|(a, b, class)| (vocabulary.intern(a).term, vocabulary.intern(b).term, *class))
             .collect();
         vocabulary.paired = narrow(vocabulary.holding.len());
         for (first, second, class) in pairs {
@@ -103,11 +108,12 @@ impl Vocabulary {
     }
 
     pub(super) fn term(&self, text: &str) -> Option<u32> {
-        self.dictionary.get(text).copied()
+        self.dictionary.get(text).map(|entry| entry.term)
     }
 
     pub(super) fn compound(&self, folded: &str) -> Option<u32> {
-        self.compounds.get(words::singular(folded)).copied()
+        let entry = self.dictionary.get(words::singular(folded))?;
+        entry.is_compound.then_some(entry.term)
     }
 
     pub(super) fn class(&self, class: u16) -> Option<u32> {
@@ -175,7 +181,9 @@ impl Vocabulary {
     pub(super) fn learn(&mut self, word: &str) -> Range<usize> {
         let word = cut(word, words::MAX_WORD);
         if let Some(surface) = self.surfaces.get_mut(word) {
-            surface.is_literal = true;
+            if !surface.is_literal {
+                surface.is_literal = true;
+            }
             return surface.range();
         }
         self.learn_new(word)
@@ -228,16 +236,15 @@ impl Vocabulary {
     fn learn_part(&mut self, part: Term<'_>) {
         let text = &*part.text();
         let before = self.len();
-        let term = self.intern(text);
+        let entry = self.intern(text);
+        entry.is_compound |= part.kind == TermKind::Whole;
+        let term = entry.term;
         if part.kind == TermKind::Part && self.len() > before && text != part.folded {
             self.spellings.add(text, term);
         }
         let known = known(text);
         let (role, faint) = TermRole::of(&part, known);
         self.pieces.push(WordTerm { term, role, faint });
-        if part.kind == TermKind::Whole {
-            self.compounds.insert(text, term);
-        }
         if role.has_classes() {
             for &class in known.into_iter().flat_map(|known| &known.classes) {
                 let term = self.intern_class(class);
@@ -271,22 +278,18 @@ impl Vocabulary {
     }
 
     fn learn_compound(&mut self, folded: &str) -> u32 {
-        let text = words::singular(folded);
-        if let Some(&term) = self.compounds.get(text) {
-            return term;
-        }
-        let term = self.intern(text);
-        self.compounds.insert(text, term);
-        term
+        let entry = self.intern(words::singular(folded));
+        entry.is_compound = true;
+        entry.term
     }
 
-    fn intern(&mut self, text: &str) -> u32 {
-        if let Some(&term) = self.dictionary.get(text) {
-            return term;
-        }
-        let term = self.fresh();
-        self.dictionary.insert(text, term);
-        term
+    fn intern(&mut self, text: &str) -> &mut DictionaryEntry {
+        let holding = &mut self.holding;
+        self.dictionary.get_or_insert_with(text, || {
+            let term = narrow(holding.len());
+            holding.push(0);
+            DictionaryEntry { term, is_compound: false }
+        })
     }
 
     fn intern_class(&mut self, class: u16) -> u32 {
