@@ -109,18 +109,13 @@ pub(super) struct Posting {
 pub(super) type Postings = Few<Posting>;
 
 /// A list that mostly has one value or two, and then takes no allocation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum Few<T> {
+    #[default]
     None,
     One([T; 1]),
     Two([T; 2]),
     More(Vec<T>),
-}
-
-impl<T> Default for Few<T> {
-    fn default() -> Self {
-        Self::None
-    }
 }
 
 impl<T: Copy> Few<T> {

@@ -156,14 +156,11 @@ impl Index {
     ) {
         for definition in definitions {
             self.put_pending(definition, server.cloned());
-            if self.pending.len() >= MAX_PENDING {
-                self.settle();
-            }
         }
         self.settle();
     }
 
-    /// Adds a tool, but for its postings, which wait.
+    /// Adds a tool, but for its postings, which wait until [`settle`](Self::settle) is called.
     fn put_pending(
         &mut self,
         definition: Arc<ToolDefinition>,
@@ -180,6 +177,9 @@ impl Index {
 
         self.read(&definition, server.as_deref());
         self.insert(slot);
+        if self.pending.len() >= MAX_PENDING {
+            self.settle();
+        }
         self.texts.put(slot, &self.reading.text);
         keys(&definition.name, server.as_deref(), &mut |key| self.vocabulary.add_name(key, slot));
         self.by_name.insert(&definition.name, slot);

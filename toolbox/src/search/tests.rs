@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use snowball_stemmers_rs::{Algorithm, Stemmer};
 
 use super::catalog::Catalog;
 use super::index::Index;
 use super::query::Query;
 use super::score::idf;
 use super::term::key;
-use super::words::{TermKind, Terms, words};
+use super::words::{TermKind, Terms, is_stem, words};
 use crate::definition::ToolDefinition;
 
 fn parts(word: &str) -> Vec<String> {
@@ -62,6 +63,26 @@ fn identifiers_are_taken_apart() {
     }
     // Parts of a name in other letters are kept as they are.
     assert_eq!(parts("हिन्दी").len(), 1);
+}
+
+#[test]
+fn words_without_an_ending_are_their_stems() {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let endings = "s es ied ies us ss sses ed eed ing edly eedly ingly y al ance ence er ic able ible \
+         ant ement ment ent ism ate ati iti ous ive ize ion ational ation ator alism aliti fulness \
+         ousness iveness iviti bli biliti ogi ogist fulli lessli li icate ative alize iciti ical ful \
+         ness e l ll st d t c m n r g a k p w x z";
+    let mut left = 0;
+    for word in include_str!("lists/topics.txt").split(|c: char| !c.is_ascii_lowercase()) {
+        for ending in endings.split(' ').chain([""]).filter(|_| !word.is_empty()) {
+            let word = word.to_owned() + ending;
+            if is_stem(&word) {
+                assert_eq!(stemmer.stem(&word), word);
+                left += 1;
+            }
+        }
+    }
+    assert!(left > 10_000, "{left}");
 }
 
 #[test]

@@ -51,9 +51,9 @@ impl<'t> Term<'t> {
     }
 }
 
-/// Returns `true` if the stemmer would leave a plain word as it is: it is short, or has none of the
-/// endings that the stemmer knows, of which the last letters are listed here.
-fn is_stem(word: &str) -> bool {
+/// Returns `true` if the stemmer leaves a plain word as it is, as the word is short or has none of
+/// the endings that the stemmer knows. Their last two letters stand here.
+pub(super) fn is_stem(word: &str) -> bool {
     match word.as_bytes() {
         [.., before, last] if word.len() > 2 => match last {
             b'c' => *before != b'i',
