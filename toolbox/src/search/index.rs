@@ -23,7 +23,7 @@ const MAX_WORDS: usize = 4_096;
 const MAX_DEAD: usize = 4_096;
 
 /// The number of postings that wait for their lists at most.
-const MAX_PENDING: usize = 1 << 20;
+const MAX_PENDING: usize = 1 << 16;
 
 /// The room for waiting postings that is kept for the next tool.
 const KEPT_PENDING: usize = 1 << 12;
