@@ -18,9 +18,9 @@ pub(crate) struct Pass {
     pub(crate) whole: bool,
 }
 
-/// Who makes a call.
+/// The context and the privileges of a call's maker.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Caller<'c> {
+pub(super) struct CallerContext<'c> {
     /// The context that the program supplies.
     pub(super) context: Option<&'c ToolContext>,
     pub(super) pass: Pass,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::admitted::{AdmittedCall, Caller, OwnedCall, answer};
+use super::admitted::{AdmittedCall, CallerContext, OwnedCall, answer};
 use super::gate::{refusal, unknown_tool};
 use crate::call::{Repair, ToolCall, ToolResult};
 use crate::collection::ToolBox;
@@ -40,7 +40,8 @@ impl ToolBox {
         let snapshot = self.snapshot();
         let (id, settings) = (call.id.clone(), &self.shared.settings);
         let found = snapshot.get(&call.name).or_else(|| snapshot.by_alias(&call.name));
-        let Some(entry) = found.filter(|entry| self.is_open_to(entry, Caller::default())) else {
+        let Some(entry) = found.filter(|entry| self.is_open_to(entry, CallerContext::default()))
+        else {
             return Err(answer(id, unknown_tool(&snapshot, &call.name, settings, None)));
         };
         let text = call.arguments.as_str();

@@ -4,7 +4,7 @@ use std::mem::{swap, take};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::admitted::{AdmittedCall, CallInPlace, Caller, OwnedCall, Pass, answer};
+use super::admitted::{AdmittedCall, CallInPlace, CallerContext, OwnedCall, Pass, answer};
 use super::in_place::{contained, set, sync};
 use super::trace;
 use crate::call::{
@@ -97,7 +97,7 @@ impl ToolBox {
         mut call: ToolCall,
         pass: Pass,
     ) -> impl Future<Output = ToolResult> + Send {
-        let caller = Caller { context: caller_context, pass };
+        let caller = CallerContext { context: caller_context, pass };
         async move {
             let mut rest = {
                 let (call, mut result) = (&mut call, None);
@@ -130,7 +130,7 @@ impl ToolBox {
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let mut arguments = &*arguments.as_arguments();
         let (mut id, mut result) = (String::new(), None);
-        let rest = self.begin(&mut id, name, &mut arguments, Caller::default(), &mut result);
+        let rest = self.begin(&mut id, name, &mut arguments, CallerContext::default(), &mut result);
         let result = match rest {
             None => set(result),
             Some(UnfinishedCall::InPlace(mut place)) => {
@@ -154,7 +154,7 @@ impl ToolBox {
         id: &mut String,
         name: &str,
         arguments: &mut impl CallArguments,
-        caller: Caller<'_>,
+        caller: CallerContext<'_>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
         let snapshot = self.shared.current.load();
@@ -192,7 +192,7 @@ impl ToolBox {
         id: &mut String,
         name: &str,
         arguments: &mut impl CallArguments,
-        caller: Caller<'_>,
+        caller: CallerContext<'_>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
         let refused = |refused: RefusedCall, arguments: Arguments| {
@@ -220,7 +220,7 @@ impl ToolBox {
         entry: &ToolEntry,
         id: &mut String,
         arguments: &mut impl CallArguments,
-        caller: Caller<'_>,
+        caller: CallerContext<'_>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
         let (tool, settings) = (entry.tool.inner(), &self.shared.settings);
@@ -340,8 +340,8 @@ impl ToolBox {
 
     /// Returns `true` if a tool that is not listed can be called: a deferred one may be hidden
     /// behind a gateway, and one for apps is hidden from models.
-    pub(super) fn is_open_to(&self, entry: &ToolEntry, caller: Caller<'_>) -> bool {
-        let Caller { context, pass } = caller;
+    pub(super) fn is_open_to(&self, entry: &ToolEntry, caller: CallerContext<'_>) -> bool {
+        let CallerContext { context, pass } = caller;
         match entry.visibility {
             Visibility::Listed => true,
             Visibility::Deferred => self.shared.settings.deferred_calls || pass.hidden,

@@ -72,7 +72,7 @@ struct Given {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CompleteResult<'a> {
+struct CompletionResult<'a> {
     completion: &'a Suggestions,
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
@@ -106,7 +106,7 @@ pub(super) fn complete(
         let end = move |id: &RequestId| match suggestions {
             Ok(suggestions) => {
                 let result_type = version.is_modern().then_some("complete");
-                let result = CompleteResult { completion: &suggestions, result_type };
+                let result = CompletionResult { completion: &suggestions, result_type };
                 Answer::from(protocol::response(id, &result))
             }
             Err(error) => Answer::error(id, &error_of(&error, version)),

@@ -347,22 +347,22 @@ impl Service {
         self.connect(Box::new(input), LineOutput::to_stream(output)).until(shutdown).await;
     }
 
-    fn connect(&self, input: BoxedInput, output: LineOutput) -> Conversation {
+    fn connect(&self, input: BoxedInput, output: LineOutput) -> ServedConnection {
         let running = self.shared.options.running_over_streams();
         let connection =
             LineConnection::new(Arc::clone(&self.shared), running.clone(), input, output);
-        Conversation { talk: connection.serve(), _end: running.end_on_drop(), running }
+        ServedConnection { talk: connection.serve(), _end: running.end_on_drop(), running }
     }
 }
 
 /// The service of one connection. Its parts drop in this order.
-struct Conversation {
+struct ServedConnection {
     talk: BoxFuture<'static, ()>,
     _end: EndOnDrop,
     running: ServiceActivity,
 }
 
-impl Conversation {
+impl ServedConnection {
     /// Goes on until the input or `shutdown` ends.
     async fn until(mut self, shutdown: impl Future<Output = ()>) {
         tokio::select! {

@@ -14,13 +14,13 @@ type Error = StreamableHttpError<reqwest::Error>;
 
 /// An access token for one server. Cloning is cheap.
 #[derive(Clone)]
-pub(super) struct AccessToken {
+pub(super) struct OAuthToken {
     secret: Arc<str>,
     /// Set if the token is bound to a key.
     prover: Option<Arc<Prover>>,
 }
 
-impl AccessToken {
+impl OAuthToken {
     /// Returns a token that is bound to a key, if there is one.
     pub(super) fn new(secret: &str, key: Option<Arc<ProofKey>>) -> Self {
         Self { secret: secret.into(), prover: key.map(|key| Arc::new(Prover::new(key))) }

@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::access::AccessToken;
+use super::access::OAuthToken;
 use super::address::safe_url;
 use super::dpop::ProofKey;
 use super::failure::{error_text, failed, without};
@@ -53,7 +53,7 @@ struct ClientGrant {
 /// The last token, and the data to request the next.
 #[derive(Default)]
 struct HeldToken {
-    token: Option<AccessToken>,
+    token: Option<OAuthToken>,
     /// The time from which the token is not used any more.
     ends: Option<Instant>,
     /// The scopes that were requested.
@@ -69,13 +69,13 @@ struct HeldToken {
 }
 
 impl HeldToken {
-    fn usable(&self) -> Option<AccessToken> {
+    fn usable(&self) -> Option<OAuthToken> {
         let is_over = self.ends.is_some_and(|ends| Instant::now() >= ends);
         self.token.clone().filter(|_| !is_over)
     }
 
     /// Returns a token that another request has received since one was refused.
-    fn other_than(&self, refused: Option<&str>) -> Option<AccessToken> {
+    fn other_than(&self, refused: Option<&str>) -> Option<OAuthToken> {
         self.usable().filter(|token| Some(token.secret()) != refused)
     }
 
@@ -109,7 +109,7 @@ impl ClientTokens {
                 Some(token) => token.send(request).await,
                 None => answered(request.send().await),
             };
-            let secret = token.as_ref().map(AccessToken::secret);
+            let secret = token.as_ref().map(OAuthToken::secret);
             let refused = match sent {
                 Err(refused) => refused,
                 answered => return answered,
@@ -135,7 +135,7 @@ impl ClientTokens {
 
 impl ClientGrant {
     /// Returns the token to send; `None` before the server asked for one.
-    async fn current(&self) -> Result<Option<AccessToken>, AuthError> {
+    async fn current(&self) -> Result<Option<OAuthToken>, AuthError> {
         let mut held = self.held.lock().await;
         match held.usable() {
             None if held.token.is_some() => self.request(&mut held, None).await.map(Some),
@@ -148,7 +148,7 @@ impl ClientGrant {
         &self,
         refused: Option<&str>,
         challenge: &str,
-    ) -> Result<AccessToken, AuthError> {
+    ) -> Result<OAuthToken, AuthError> {
         let mut held = self.held.lock().await;
         if let Some(token) = held.other_than(refused) {
             return Ok(token);
@@ -162,7 +162,7 @@ impl ClientGrant {
         &self,
         refused: Option<&str>,
         required: &str,
-    ) -> Result<Option<AccessToken>, AuthError> {
+    ) -> Result<Option<OAuthToken>, AuthError> {
         let mut held = self.held.lock().await;
         let mut scopes = held.scopes.clone();
         for scope in required.split_whitespace() {
@@ -184,7 +184,7 @@ impl ClientGrant {
         &self,
         held: &mut HeldToken,
         scopes: Option<Vec<String>>,
-    ) -> Result<AccessToken, AuthError> {
+    ) -> Result<OAuthToken, AuthError> {
         if let Some((since, reason)) = &held.failed
             && since.elapsed() < FAILURE_HOLDS
         {

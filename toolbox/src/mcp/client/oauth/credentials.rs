@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::access::AccessToken;
+use super::access::OAuthToken;
 use super::dpop::{ProofKey, is_bound};
 use crate::mcp::digest::hex;
 use crate::mcp::file::{FileLock, SharedFile};
@@ -171,7 +171,7 @@ impl std::error::Error for CredentialFileError {
     }
 }
 
-/// What is stored for one server.
+/// The stored grant of one server.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredGrant {
     #[serde(flatten)]
@@ -189,12 +189,12 @@ impl StoredGrant {
 
     /// Returns the token; `None` too if its key cannot be read, since it is of no use without. Reads
     /// the key, which takes longer than the rest.
-    pub(super) fn token(&self) -> Option<AccessToken> {
+    pub(super) fn token(&self) -> Option<OAuthToken> {
         let key = match &self.dpop_key {
             Some(text) => Some(ProofKey::from_text(text)?),
             None => None,
         };
-        Some(AccessToken::new(self.secret()?, key))
+        Some(OAuthToken::new(self.secret()?, key))
     }
 }
 

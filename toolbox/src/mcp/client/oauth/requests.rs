@@ -169,11 +169,11 @@ fn requests_token(request: &HttpRequest) -> bool {
 
 fn demands_nonce(response: &HttpResponse) -> bool {
     #[derive(Deserialize)]
-    struct Refusal {
+    struct TokenRefusal {
         error: String,
     }
     let is_refusal =
         matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
-    let refusal = serde_json::from_slice::<Refusal>(response.body());
+    let refusal = serde_json::from_slice::<TokenRefusal>(response.body());
     is_refusal && refusal.is_ok_and(|refusal| refusal.error == dpop::USE_NONCE)
 }

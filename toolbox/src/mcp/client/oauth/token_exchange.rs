@@ -6,7 +6,7 @@ use rmcp::transport::auth::enterprise::{
     EmaAuthorizationServer, EmaClientAuthentication, EmaError, EmaExchangeRequest, EmaExchangeStage,
 };
 
-use super::access::AccessToken;
+use super::access::OAuthToken;
 use super::failure::failed;
 use super::jwt_bearer::read;
 use super::token_request::{GrantedToken, TokenRequest};
@@ -29,7 +29,7 @@ pub(super) async fn exchanged(
     let exchange = exchange.with_scopes(request.scopes);
     let granted = exchange.exchange(request.requests, request.requests).await;
     let granted = granted.map_err(|error| failed(&text(&error)))?;
-    Ok((AccessToken::new(granted.access_token.secret(), None), granted.expires_in))
+    Ok((OAuthToken::new(granted.access_token.secret(), None), granted.expires_in))
 }
 
 /// Returns the identity provider with the client that the ID token was issued to.

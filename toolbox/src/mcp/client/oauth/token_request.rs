@@ -7,15 +7,15 @@ use oauth2::TokenResponse as _;
 use oauth2::basic::BasicTokenType;
 use rmcp::transport::auth::{AuthError, AuthorizationMetadata, OAuthTokenResponse};
 
-use super::access::AccessToken;
+use super::access::OAuthToken;
 use super::dpop::{ProofKey, is_bound};
 use super::failure::failed;
 use super::requests::OAuthRequests;
 
 /// A token with its lifetime, if that is named.
-pub(super) type GrantedToken = (AccessToken, Option<Duration>);
+pub(super) type GrantedToken = (OAuthToken, Option<Duration>);
 
-/// What a grant needs to request a token.
+/// The data with which a grant requests a token.
 pub(super) struct TokenRequest<'a> {
     pub(super) requests: &'a OAuthRequests,
     pub(super) metadata: &'a AuthorizationMetadata,
@@ -38,5 +38,5 @@ pub(super) fn checked(
     if secret.is_empty() || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(failed("the token is empty, or has characters that no token may have"));
     }
-    Ok((AccessToken::new(secret, key), response.expires_in()))
+    Ok((OAuthToken::new(secret, key), response.expires_in()))
 }

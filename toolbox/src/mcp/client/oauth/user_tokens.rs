@@ -10,7 +10,7 @@ use rmcp::transport::auth::{AuthError, OAuthClientConfig};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 
-use super::access::AccessToken;
+use super::access::OAuthToken;
 use super::credentials::{CredentialEntry, CredentialFile, StoredGrant};
 use super::requests::OAuthRequests;
 use crate::mcp::client::http::answered;
@@ -30,7 +30,7 @@ const AHEAD: Duration = Duration::from_secs(30);
 pub(in crate::mcp::client) struct UserTokens(Arc<Granted>);
 
 /// The token that was sent last, with the server's nonce.
-type LastToken = Lock<Option<AccessToken>>;
+type LastToken = Lock<Option<OAuthToken>>;
 
 struct Granted {
     url: String,
@@ -91,10 +91,7 @@ impl UserTokens {
 
     /// Renews the token in a task of its own: dropping it midway would lose the newly granted
     /// token.
-    async fn renewed(
-        &self,
-        refused: Option<AccessToken>,
-    ) -> Result<Option<AccessToken>, AuthError> {
+    async fn renewed(&self, refused: Option<OAuthToken>) -> Result<Option<OAuthToken>, AuthError> {
         let granted = Arc::clone(&self.0);
         let renewing = tokio::spawn(async move { granted.renewed(refused).await });
         renewing.await.map_err(|error| AuthError::InternalError(error.to_string()))?
@@ -105,13 +102,10 @@ impl Granted {
     /// Renews the token, unless another request or program has already done so.
     ///
     /// Returns `None` if the grant is void and the user has to sign in again.
-    async fn renewed(
-        &self,
-        refused: Option<AccessToken>,
-    ) -> Result<Option<AccessToken>, AuthError> {
+    async fn renewed(&self, refused: Option<OAuthToken>) -> Result<Option<OAuthToken>, AuthError> {
         let _one = self.renewing.lock().await;
         let _turn = self.kept.turn().await?;
-        let refused = refused.as_ref().map(AccessToken::secret);
+        let refused = refused.as_ref().map(OAuthToken::secret);
         let by_another = self.kept.stored().await?.and_then(|stored| self.usable(&stored));
         if let Some(token) = by_another.filter(|token| Some(token.secret()) != refused) {
             return Ok(Some(token));
@@ -154,7 +148,7 @@ impl Granted {
     }
 
     /// Returns the stored token unless it expires soon.
-    fn usable(&self, stored: &StoredGrant) -> Option<AccessToken> {
+    fn usable(&self, stored: &StoredGrant) -> Option<OAuthToken> {
         let granted = &stored.credentials;
         let received = granted.token_received_at.map(Duration::from_secs);
         let lifetime = granted.token_response.as_ref()?.expires_in();
@@ -166,7 +160,7 @@ impl Granted {
     }
 
     /// Returns the stored token: the one sent last, with the server's nonce, if it is the same.
-    fn token(&self, stored: &StoredGrant) -> Option<AccessToken> {
+    fn token(&self, stored: &StoredGrant) -> Option<OAuthToken> {
         let mut last = self.last.lock();
         if let Some(last) = &*last
             && stored.secret() == Some(last.secret())
