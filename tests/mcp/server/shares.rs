@@ -119,6 +119,44 @@ async fn connections_on_which_nothing_happens_make_room() {
     }
 }
 
+/// The time until the server closes a connection, or `None` if it is still open after `most`.
+async fn closed_within(stream: &mut TcpStream, most: Duration) -> Option<Duration> {
+    let begun = std::time::Instant::now();
+    let ended = async {
+        let mut rest = [0; 4096];
+        while matches!(stream.read(&mut rest).await, Ok(1..)) {}
+    };
+    timeout(most, ended).await.ok().map(|()| begun.elapsed())
+}
+
+#[tokio::test]
+async fn only_a_connection_that_waits_for_a_head_is_timed() {
+    const TIME: Duration = Duration::from_millis(300);
+    let served = Served::start(service().read_timeout(TIME)).await;
+    // Requests in progress take as long as they like, with a stream or without a byte.
+    let (mut stream, status) = kept(&served, &listen()).await;
+    assert_eq!(status, 200);
+    let mut hanging = served.connect().await;
+    hanging.write_all(&Request::call("hang", json!({})).bytes()).await.unwrap();
+    let (a, b) =
+        tokio::join!(closed_within(&mut stream, 3 * TIME), closed_within(&mut hanging, 3 * TIME));
+    assert_eq!((a, b), (None, None));
+    // The time begins anew with the end of each request, and is over with half a head as well.
+    for more in ["", "POST /mcp HTTP/1.1\r\nHost: local"] {
+        let (mut stream, _) = kept(&served, &add()).await;
+        for _ in 0..3 {
+            assert_eq!(closed_within(&mut stream, TIME / 2).await, None);
+            let bytes = String::from_utf8(add().bytes()).unwrap();
+            let request = bytes.replace("connection: close\r\n", "");
+            stream.write_all(request.as_bytes()).await.unwrap();
+        }
+        stream.write_all(more.as_bytes()).await.unwrap();
+        let closed = closed_within(&mut stream, PATIENCE).await.expect("it is held");
+        assert!(closed > TIME / 2, "{more:?}: {closed:?}");
+    }
+    served.stop().await;
+}
+
 fn signed(name: &'static str, request: Request) -> Request {
     request.header("authorization", &format!("Bearer of-{name}"))
 }

@@ -1,8 +1,9 @@
 //! HTTP connections: limits on their number and speed, and their shutdown.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
@@ -12,14 +13,15 @@ use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::Service;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::body::Outgoing;
 use super::endpoint::{Endpoint, PATH};
-use super::share::{Connections, HttpConnection};
+use super::share::{Connections, HttpConnection, RequestInProgress};
 use crate::context::CancellationToken;
 use crate::future::BoxFuture;
 use crate::mcp::server::running::{CANCEL_TIMEOUT, ServiceActivity};
@@ -82,7 +84,7 @@ pub(crate) async fn accept<S>(
 ) -> JoinSet<()>
 where
     S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Send + 'static,
-    S::Future: Send,
+    S::Future: Send + Unpin,
 {
     let open = Connections::default();
     let mut number = 0_u64;
@@ -104,8 +106,10 @@ where
                 let own = listed.connection.clone();
                 let (service, closing) = (service(own.clone()), closing.clone());
                 connections.spawn(async move {
+                    let service = CountedService { service, connection: own.clone() };
                     tokio::select! {
-                        () = connection(stream, service, closing, limits.read_timeout) => {}
+                        () = connection(stream, service, closing) => {}
+                        () = own.head_timeout(limits.read_timeout) => {}
                         () = own.closed() => {}
                     }
                     drop(listed);
@@ -144,19 +148,52 @@ impl Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-async fn connection<S>(
-    stream: TcpStream,
+/// A service whose connection knows of the requests in progress.
+struct CountedService<S> {
     service: S,
-    closing: CancellationToken,
-    read_timeout: Duration,
-) where
-    S: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+    connection: HttpConnection,
+}
+
+impl<S> Service<Request<Incoming>> for CountedService<S>
+where
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Unpin>,
+{
+    type Response = Response<Outgoing>;
+    type Error = Infallible;
+    type Future = CountedResponse<S::Future>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let in_progress = Some(self.connection.request());
+        CountedResponse { response: self.service.call(request), in_progress }
+    }
+}
+
+/// The response to a request in progress.
+struct CountedResponse<F> {
+    response: F,
+    /// Moved into the body.
+    in_progress: Option<RequestInProgress>,
+}
+
+impl<F: Future<Output = Result<Response, Infallible>> + Unpin> Future for CountedResponse<F> {
+    type Output = Result<Response<Outgoing>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Ok(response) = ready!(Pin::new(&mut self.response).poll(context));
+        let guards = self.in_progress.take().map(Into::into).unwrap_or_default();
+        Poll::Ready(Ok(response.map(|body| Outgoing::new(body, None, guards, None))))
+    }
+}
+
+async fn connection<S>(stream: TcpStream, service: CountedService<S>, closing: CancellationToken)
+where
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Unpin>,
 {
     // Responses are small and waited for.
     let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(read_timeout)
+        // The timeout of this module takes its place.
+        .header_read_timeout(None)
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::context::{CancellationToken, Principal};
 use crate::mcp::count::{Count, CountGuard};
@@ -26,6 +27,7 @@ pub(super) struct ConnectionShares {
 pub(super) struct RequestGuards {
     guards: Vec<CountGuard>,
     answering: Option<Answering>,
+    in_progress: Option<RequestInProgress>,
 }
 
 impl ConnectionShares {
@@ -58,6 +60,12 @@ impl RequestGuards {
     }
 }
 
+impl From<RequestInProgress> for RequestGuards {
+    fn from(request: RequestInProgress) -> Self {
+        Self { in_progress: Some(request), ..Self::default() }
+    }
+}
+
 /// The open connections.
 #[derive(Clone, Default)]
 pub(super) struct Connections(Arc<Mutex<HashMap<u64, HttpConnection>>>);
@@ -73,12 +81,19 @@ struct ConnectionInner {
 }
 
 struct ConnectionLoad {
+    /// Those whose head has been read and whose response has not been sent.
+    requests: usize,
+    /// Those of them that have been read whole.
     answers: usize,
+    /// When the last request ended.
     since: Instant,
 }
 
-/// A request of a connection that is being answered.
+/// A request of a connection that has been read whole and is being answered.
 pub(super) struct Answering(HttpConnection);
+
+/// A request of a connection, from the end of its head until its response is sent.
+pub(super) struct RequestInProgress(HttpConnection);
 
 /// An entry in the list of connections, removed when dropped.
 pub(super) struct ConnectionEntry {
@@ -116,7 +131,7 @@ impl Connections {
         let connection = HttpConnection(Arc::new(ConnectionInner {
             address,
             close: CancellationToken::new(),
-            at_work: Mutex::new(ConnectionLoad { answers: 0, since: Instant::now() }),
+            at_work: Mutex::new(ConnectionLoad { requests: 0, answers: 0, since: Instant::now() }),
         }));
         open.insert(number, connection.clone());
         Some(ConnectionEntry { connections: self.clone(), number, connection })
@@ -139,6 +154,29 @@ impl HttpConnection {
         self.0.close.cancelled().await;
     }
 
+    /// Waits until the connection has waited for the head of a request for as long as `time`.
+    pub(super) async fn head_timeout(&self, time: Duration) {
+        loop {
+            // One timer for many requests: to set one for each wakes a second thread each time.
+            let now = Instant::now();
+            let until = self.head_awaited_since().unwrap_or(now) + time;
+            if until <= now {
+                return;
+            }
+            sleep_until(until).await;
+        }
+    }
+
+    fn head_awaited_since(&self) -> Option<Instant> {
+        let at_work = self.at_work();
+        (at_work.requests == 0).then_some(at_work.since)
+    }
+
+    pub(super) fn request(&self) -> RequestInProgress {
+        self.at_work().requests += 1;
+        RequestInProgress(self.clone())
+    }
+
     fn at_work(&self) -> MutexGuard<'_, ConnectionLoad> {
         self.0.at_work.lock()
     }
@@ -151,6 +189,14 @@ impl HttpConnection {
     fn answering(&self) -> Answering {
         self.at_work().answers += 1;
         Answering(self.clone())
+    }
+}
+
+impl Drop for RequestInProgress {
+    fn drop(&mut self) {
+        let mut at_work = self.0.at_work();
+        at_work.requests -= 1;
+        at_work.since = Instant::now();
     }
 }
 
