@@ -6,9 +6,11 @@
 //! cargo bench --bench calls                  calls a second and memory: over HTTP at 1, 32 and 256 connections, over
 //!                                            standard streams with 1 and 32 calls at once
 //! cargo bench --bench calls -- instructions  instructions of a call on the server (needs valgrind)
+//! taskset -c 0 cargo bench --bench calls     the same on one core, where no core has to be woken
 //! ```
 //!
 //! Server and load are two processes on one machine, so the rates are ratios to compare, no more.
+//! `echo` is the limit: a thread for each connection, which sends the same bytes whatever it reads.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -52,6 +54,9 @@ fn add(a: i64, b: i64) -> i64 {
 
 const SERVERS: [&str; 2] = ["toolbox", "rmcp"];
 
+/// What is sent whatever is read.
+const LIMIT: &str = "echo";
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|own| own != "--bench").collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -85,6 +90,11 @@ async fn serve(server: &str) {
         service.serve_listener(listener, end).await.expect("it serves");
         return;
     }
+    if server == LIMIT {
+        std::thread::spawn(|| echo(listener.into_std().expect("a listener")));
+        end.await;
+        return;
+    }
     use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
     use rmcp::transport::streamable_http_server::{
         StreamableHttpServerConfig, StreamableHttpService,
@@ -101,6 +111,29 @@ async fn serve(server: &str) {
     tokio::select! {
         served = axum::serve(listener, router) => served.expect("it serves"),
         () = end => {}
+    }
+}
+
+/// Answers each connection on a thread of its own, with no look at what it reads.
+fn echo(listener: std::net::TcpListener) {
+    use std::io::{Read, Write};
+    let body = r#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"5"}],"structuredContent":5,"isError":false}}"#;
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    listener.set_nonblocking(false).expect("an option");
+    for stream in listener.incoming() {
+        let (mut stream, answer) = (stream.expect("a connection"), answer.clone());
+        stream.set_nodelay(true).expect("an option");
+        std::thread::spawn(move || {
+            let mut request = [0; 4096];
+            while matches!(stream.read(&mut request), Ok(1..)) {
+                if stream.write_all(answer.as_bytes()).is_err() {
+                    return;
+                }
+            }
+        });
     }
 }
 
@@ -151,15 +184,15 @@ async fn rates() {
         let mut measured = Vec::new();
         // In turns, so that what else the machine does is shared.
         for _ in 0..3 {
-            for (at, server) in SERVERS.into_iter().enumerate() {
+            for (at, server) in SERVERS.into_iter().chain([LIMIT]).enumerate() {
                 let served = Served::of(server);
                 let (rate, latencies) = load(server, served.address, connections).await;
                 measured.push((at, rate, latencies, served.memory().0));
                 served.stop();
             }
         }
-        let mut best = [0.0_f64; 2];
-        for (at, server) in SERVERS.into_iter().enumerate() {
+        let mut best = [0.0_f64; 3];
+        for (at, server) in SERVERS.into_iter().chain([LIMIT]).enumerate() {
             let own = measured.iter().filter(|(of, ..)| *of == at);
             let (_, rate, latencies, memory) =
                 own.max_by(|a, b| a.1.total_cmp(&b.1)).expect("three runs");
