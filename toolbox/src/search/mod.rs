@@ -47,6 +47,7 @@ mod gateway;
 mod hit;
 mod index;
 mod lists;
+mod marks;
 mod names;
 mod pattern;
 mod payload;

@@ -7,6 +7,7 @@
 
 use super::compact::Posting;
 use super::index::{Filter, Index, IndexEntry};
+use super::marks::{TermMark, TermMarks};
 use super::query::{Query, QueryTerm};
 use super::term::{BREAK, narrow};
 
@@ -59,17 +60,6 @@ const FEW: usize = 3;
 /// The number of tools from which on the whole floor holds.
 const MANY: f32 = 40.0;
 
-/// A term as the query that it was last part of left it.
-#[derive(Debug, Clone, Copy, Default)]
-struct TermMark {
-    /// The number of the query.
-    query: u32,
-    /// The rarity of the term at that time.
-    rare: f32,
-    /// A bit, if it is one of the first 64 words of that query.
-    word: u64,
-}
-
 /// Buffers of a search, used again by the next.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -84,12 +74,7 @@ pub(super) struct Scratch {
     pub(super) candidates: Vec<Ranked>,
     /// The terms of the candidates' names.
     names: Vec<u32>,
-    /// For each term the query it was last part of.
-    marks: Vec<TermMark>,
-    mark: u32,
-    /// A bit for the last digits of each term of the query: most terms of a tool are none of them,
-    /// and need no look at `marks`.
-    hints: [u64; 16],
+    marks: TermMarks,
     /// The rarity of the words with a bit.
     words: WordWeights,
 }
@@ -156,9 +141,7 @@ impl Default for Scratch {
             best: Vec::new(),
             candidates: Vec::new(),
             names: Vec::new(),
-            marks: Vec::new(),
-            mark: 0,
-            hints: [0; 16],
+            marks: TermMarks::default(),
             words: [0.0; 64],
         }
     }
@@ -183,22 +166,15 @@ impl Scratch {
         #[expect(clippy::cast_precision_loss, reason = "counts of words")]
         let saturated =
             |count: u32| (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32);
-        self.mark = self.mark.wrapping_add(1);
-        if self.marks.len() < index.terms() || self.mark == 0 {
-            self.mark = 1;
-            self.marks.clear();
-            self.marks.resize(index.terms() + index.terms() / 2, TermMark::default());
-        }
-        self.hints = [0; 16];
+        self.marks.begin(lists.len());
         let mut from = 0;
         for &to in &self.query.sentences {
             for (wanted, rest) in self.query.wanted[from..to].iter().zip(&lists[from..to]) {
                 let holding = rest.len();
                 let rare = rarity(index, holding);
                 if !wanted.is_value {
-                    self.marks[wanted.term as usize] = TermMark { query: self.mark, rare, word: 0 };
+                    self.marks.set(wanted.term, rare);
                 }
-                self.hints[wanted.term as usize / 64 % 16] |= 1 << (wanted.term % 64);
                 // In a catalog of a few tools, two of them are no crowd.
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
                 let broad =
@@ -233,8 +209,7 @@ impl Scratch {
     fn number_words(&mut self) {
         let mut kept = 0;
         for &term in &self.query.words {
-            if let Some(mark) = self.marks.get_mut(term as usize)
-                && mark.query == self.mark
+            if let Some(mark) = self.marks.get_mut(term)
                 && mark.word == 0
                 && kept < self.words.len()
             {
@@ -355,7 +330,7 @@ impl Scratch {
         for &term in name.iter().filter(|&&term| term != BREAK) {
             let idf = quick_idf(index, index.vocabulary.holding(term) as usize);
             all += idf;
-            requested += if self.mark_of(term).is_some() { idf } else { 0.0 };
+            requested += if self.marks.get(term).is_some() { idf } else { 0.0 };
         }
         if all == 0.0 {
             return 1.0;
@@ -373,7 +348,7 @@ impl Scratch {
         let mut phrases = 0.0;
         let mut last = None;
         for (at, &term) in entry.sequence.iter().enumerate() {
-            let Some(&TermMark { rare, word, .. }) = self.mark_of(term) else {
+            let Some(&TermMark { rare, word, .. }) = self.marks.get(term) else {
                 last = None;
                 continue;
             };
@@ -400,15 +375,6 @@ impl Scratch {
         #[expect(clippy::cast_precision_loss, reason = "a count of tools")]
         let floor = index.weights.floor * (index.len() as f32 / MANY).min(1.0);
         self.candidates.retain(|ranked| ranked.score >= floor * most);
-    }
-
-    /// Returns what is known of a term, if the query contains it.
-    #[inline]
-    fn mark_of(&self, term: u32) -> Option<&TermMark> {
-        if self.hints[term as usize / 64 % 16] >> (term % 64) & 1 == 0 {
-            return None;
-        }
-        self.marks.get(term as usize).filter(|mark| mark.query == self.mark)
     }
 
     /// Adds what the tools get that a request names.
