@@ -25,6 +25,8 @@ struct Slot {
     hash: u64,
     position: u64,
     name: Box<str>,
+    /// The last word of the name.
+    last: u64,
     entry: ToolEntry,
     /// Another tool of the same hash: one whose name differs in case alone.
     same: Option<Arc<Slot>>,
@@ -38,6 +40,36 @@ struct ByHash;
 
 /// The position, as a key.
 struct ByPosition;
+
+impl Slot {
+    /// Returns `true` if this is the name, whose last word is `last`: all of a short one.
+    #[inline]
+    fn is_named(&self, name: &str, last: u64) -> bool {
+        self.last == last
+            && self.name.len() == name.len()
+            && (name.len() <= size_of::<u64>() || *self.name == *name)
+    }
+}
+
+/// Returns the last word of a name. With the length, it distinguishes all names that fit into it.
+#[inline]
+fn last_word(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    match (bytes.last_chunk(), bytes) {
+        // It may overlap the word before.
+        (Some(last), _) => u64::from_ne_bytes(*last),
+        // The bytes of a short name do not fill a word, and are read in overlapping parts.
+        (None, [a, b, c, d, ..]) => {
+            let end = bytes.last_chunk().map_or(0, |end| u32::from_ne_bytes(*end));
+            u64::from(u32::from_ne_bytes([*a, *b, *c, *d])) | u64::from(end) << 32
+        }
+        (None, [first, ..]) => {
+            let (middle, last) = (bytes[bytes.len() / 2], bytes[bytes.len() - 1]);
+            u64::from(u32::from_ne_bytes([*first, middle, last, 0]))
+        }
+        (None, []) => 0,
+    }
+}
 
 impl Key<Slot> for ByHash {
     fn of(slot: &Slot) -> u64 {
@@ -64,13 +96,13 @@ impl Default for ToolTable {
 }
 
 impl ToolTable {
-    /// Returns a hash that ignores the case of ASCII letters.
+    /// Returns the hash of a name, whose last word is `last`; it ignores the case of ASCII letters.
     ///
     /// Of the characters that names may hold, the bit that distinguishes the cases of a letter
     /// distinguishes no others. The seed is random, so that no server can choose names of one hash.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "both halves of the product are taken")]
-    fn hash(&self, name: &str) -> u64 {
+    fn hash(&self, name: &str, last: u64) -> u64 {
         const LOWER: u64 = u64::from_ne_bytes([b' '; 8]);
         // The fraction of the golden ratio: its bits follow no pattern.
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -80,25 +112,9 @@ impl ToolTable {
         };
         let bytes = name.as_bytes();
         let mut hash = self.seed.wrapping_add(bytes.len() as u64);
-        let last = match (bytes.last_chunk(), bytes) {
-            // The last word of a name may overlap the one before.
-            (Some(last), _) => {
-                for word in bytes.as_chunks::<8>().0 {
-                    hash = mix(hash, u64::from_ne_bytes(*word));
-                }
-                u64::from_ne_bytes(*last)
-            }
-            // The bytes of a short name do not fill a word, and are read in overlapping parts.
-            (None, [a, b, c, d, ..]) => {
-                let end = bytes.last_chunk().map_or(0, |end| u32::from_ne_bytes(*end));
-                u64::from(u32::from_ne_bytes([*a, *b, *c, *d])) | u64::from(end) << 32
-            }
-            (None, [first, ..]) => {
-                let (middle, last) = (bytes[bytes.len() / 2], bytes[bytes.len() - 1]);
-                u64::from(u32::from_ne_bytes([*first, middle, last, 0]))
-            }
-            (None, []) => 0,
-        };
+        for word in bytes.as_chunks().0 {
+            hash = mix(hash, u64::from_ne_bytes(*word));
+        }
         mix(mix(hash, last), self.seed)
     }
 
@@ -111,8 +127,9 @@ impl ToolTable {
     #[allow(clippy::inline_always, reason = "a call looks up one name, in one place")]
     #[inline(always)]
     pub(super) fn get(&self, name: &str) -> Option<&ToolEntry> {
-        let mut slot = &**self.by_name.get(self.hash(name))?;
-        while *slot.name != *name {
+        let last = last_word(name);
+        let mut slot = &**self.by_name.get(self.hash(name, last))?;
+        while !slot.is_named(name, last) {
             slot = slot.same.as_deref()?;
         }
         Some(&slot.entry)
@@ -120,7 +137,9 @@ impl ToolTable {
 
     /// Returns the first tool whose name differs from `name` in case at most.
     pub(super) fn get_in_any_case(&self, name: &str) -> Option<&ToolEntry> {
-        let alike = self.of_hash(self.hash(name)).filter(|own| own.name.eq_ignore_ascii_case(name));
+        let alike = self
+            .of_hash(self.hash(name, last_word(name)))
+            .filter(|own| own.name.eq_ignore_ascii_case(name));
         alike.min_by_key(|own| own.position).map(|own| &own.entry)
     }
 
@@ -135,7 +154,7 @@ impl ToolTable {
 
     /// Inserts a tool at the position of its name, or at the end.
     pub(super) fn insert(&mut self, entry: ToolEntry) {
-        let hash = self.hash(entry.tool.name());
+        let hash = self.hash(entry.tool.name(), last_word(entry.tool.name()));
         let (taken, mut all) = self.taken_out(hash, entry.tool.name());
         let position = taken.map_or_else(
             || {
@@ -151,7 +170,7 @@ impl ToolTable {
 
     /// Removes the tool of a name; the others stay in their order.
     pub(super) fn remove(&mut self, name: &str) -> Option<ToolEntry> {
-        let hash = self.hash(name);
+        let hash = self.hash(name, last_word(name));
         let (gone, others) = self.taken_out(hash, name);
         let (position, entry) = gone?;
         self.by_position.remove(position);
@@ -172,8 +191,9 @@ impl ToolTable {
     fn set(&mut self, hash: u64, tools: Vec<Placed>) {
         let mut first = None;
         for (position, entry) in tools {
-            let name = entry.tool.name().into();
-            let slot = Arc::new(Slot { hash, position, name, entry, same: first });
+            let name: Box<str> = entry.tool.name().into();
+            let last = last_word(&name);
+            let slot = Arc::new(Slot { hash, position, name, last, entry, same: first });
             self.by_position.insert(Arc::clone(&slot));
             first = Some(slot);
         }
