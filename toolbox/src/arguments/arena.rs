@@ -55,12 +55,11 @@ impl Arena {
         let _ = self.kept.get_or_init(Box::default).repairs.set(repairs);
     }
 
-    /// Takes the recorded repairs.
+    /// Returns the recorded repairs.
     #[allow(clippy::inline_always, reason = "most calls have none, and need no call to know that")]
     #[inline(always)]
-    pub(crate) fn repairs(&mut self) -> Option<Vec<Repair>> {
-        self.kept.get()?;
-        self.kept.get_mut()?.repairs.take()
+    pub(crate) fn into_repairs(self) -> Option<Vec<Repair>> {
+        self.kept.into_inner()?.repairs.take()
     }
 }
 

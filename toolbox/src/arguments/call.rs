@@ -72,18 +72,19 @@ impl<'given> HandlerCall<'given> {
     /// them.
     #[allow(clippy::inline_always, reason = "it has nothing to do for most calls")]
     #[inline(always)]
-    pub(crate) fn conclude(mut self, result: &mut ToolResult) {
-        if *self.refused.get_mut() {
+    pub(crate) fn conclude(self, result: &mut ToolResult) {
+        let Self { arena, refused, .. } = self;
+        if refused.into_inner() {
             result.mark_as_gate();
         }
-        if let Some(repairs) = self.arena.repairs() {
+        if let Some(repairs) = arena.into_repairs() {
             result.note_repairs(repairs);
         }
     }
 
     /// Returns the repairs of the arguments.
-    pub(crate) fn into_repairs(mut self) -> Vec<Repair> {
-        self.arena.repairs().unwrap_or_default()
+    pub(crate) fn into_repairs(self) -> Vec<Repair> {
+        self.arena.into_repairs().unwrap_or_default()
     }
 
     /// Fills the slots from the text of the call and from its context.
