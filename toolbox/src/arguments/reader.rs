@@ -195,7 +195,7 @@ impl<'call> ArgumentReader<'call> {
     /// Returns `true` if nothing is left but a closing brace.
     #[inline]
     pub(crate) fn is_at_last_brace(&self) -> bool {
-        self.position + 1 == self.text.len() && self.peek() == Some(b'}')
+        matches!(self.bytes(), [before @ .., b'}'] if before.len() == self.position)
     }
 
     /// Moves to the next key of an object, behind a comma; returns `false` if there is none.

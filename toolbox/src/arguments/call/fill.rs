@@ -16,6 +16,15 @@ struct Filled<'call> {
     aside: Option<Box<Aside<'call>>>,
 }
 
+impl Filled<'_> {
+    /// Notes a null that counts as absent.
+    #[cold]
+    fn note_null(&mut self, name: &str) {
+        let aside = self.aside.get_or_insert_default();
+        aside.nulls.push(Repair::null_left_out(name));
+    }
+}
+
 impl HandlerCall<'_> {
     /// Reads the text straight into the slots, and stops at the first fault.
     pub(super) fn fill<'call>(
@@ -94,8 +103,7 @@ impl HandlerCall<'_> {
         filled: &mut Filled<'call>,
     ) -> Result<(), ReadFailure> {
         if argument.null_is_absent && reader.take_null() {
-            let aside = filled.aside.get_or_insert_default();
-            aside.nulls.push(Repair::null_left_out(&argument.name));
+            filled.note_null(&argument.name);
             return Ok(());
         }
         let start = reader.position();
