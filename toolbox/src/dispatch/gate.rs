@@ -181,6 +181,8 @@ impl ToolBox {
         call.conclude(result);
         result.fit(settings.result_bytes, || &tool.definition);
         swap(id, &mut result.call_id);
+        // Here, the compiler knows what is returned; at the end of the function it would look.
+        drop(snapshot);
         None
     }
 
