@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use toolbox::ToolBox;
 use toolbox::context::Principal;
 use toolbox::mcp::Service;
 
@@ -154,6 +155,42 @@ async fn only_a_connection_that_waits_for_a_head_is_timed() {
         let closed = closed_within(&mut stream, PATIENCE).await.expect("it is held");
         assert!(closed > TIME / 2, "{more:?}: {closed:?}");
     }
+    served.stop().await;
+}
+
+/// Returns a text that no buffer of a connection holds.
+#[toolbox::tool]
+fn long() -> String {
+    "x".repeat(LONG)
+}
+
+const LONG: usize = 24 << 20;
+
+#[tokio::test]
+async fn a_response_is_sent_for_as_long_as_somebody_reads_it() {
+    const TIME: Duration = Duration::from_millis(300);
+    let toolbox = ToolBox::builder().tools(toolbox::tools![long]).max_result_bytes(2 * LONG).build().unwrap();
+    let served = Served::start(Service::new(toolbox).read_timeout(TIME)).await;
+    // One that reads a little now and then gets all of it.
+    let (mut stream, status) = kept(&served, &Request::call("long", json!({}))).await;
+    assert_eq!(status, 200);
+    let (begun, mut read) = (std::time::Instant::now(), 0);
+    let mut part = vec![0; 1 << 20];
+    while read < LONG {
+        tokio::time::sleep(TIME / 6).await;
+        let got = timeout(PATIENCE, stream.read(&mut part)).await.expect("nothing comes").unwrap();
+        assert!(got > 0, "closed after {read} bytes and {:?}", begun.elapsed());
+        read += got;
+    }
+    assert!(begun.elapsed() > 3 * TIME);
+    // One that reads nothing is closed.
+    let (mut stream, _) = kept(&served, &Request::call("long", json!({}))).await;
+    tokio::time::sleep(4 * TIME).await;
+    let mut rest = 0;
+    while let Ok(got @ 1..) = timeout(PATIENCE, stream.read(&mut part)).await.expect("it is held") {
+        rest += got;
+    }
+    assert!(rest < LONG, "{rest}");
     served.stop().await;
 }
 

@@ -127,11 +127,6 @@ impl Index {
         self.slots[slot].as_ref().is_some_and(|entry| keep(&entry.definition))
     }
 
-    /// Returns the number of terms, of which each is less.
-    pub(super) fn terms(&self) -> usize {
-        self.postings.len()
-    }
-
     /// Returns the tools that hold a term, with its weight in each.
     pub(super) fn postings(&self, term: u32) -> &[Posting] {
         self.postings.get(term as usize).map_or(&[], Postings::as_slice)

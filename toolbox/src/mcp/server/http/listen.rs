@@ -1,6 +1,7 @@
 //! HTTP connections: limits on their number and speed, and their shutdown.
 
 use std::convert::Infallible;
+use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -15,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -185,12 +187,70 @@ impl<F: Future<Output = Result<Response, Infallible>> + Unpin> Future for Counte
     }
 }
 
+/// A stream whose connection knows when something was sent.
+struct CountedStream {
+    stream: TcpStream,
+    connection: HttpConnection,
+}
+
+impl CountedStream {
+    fn noted(&self, sent: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if matches!(sent, Poll::Ready(Ok(1..))) {
+            self.connection.note_sent();
+        }
+        sent
+    }
+}
+
+impl AsyncRead for CountedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for CountedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let sent = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.noted(sent)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let sent = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.noted(sent)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
 async fn connection<S>(stream: TcpStream, service: CountedService<S>, closing: CancellationToken)
 where
     S: Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Unpin>,
 {
     // Responses are small and waited for.
     let _ = stream.set_nodelay(true);
+    let stream = CountedStream { stream, connection: service.connection.clone() };
     let connection = http1::Builder::new()
         // The timeout of this module takes its place.
         .header_read_timeout(None)

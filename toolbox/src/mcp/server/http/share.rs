@@ -27,7 +27,7 @@ pub(super) struct ConnectionShares {
 pub(super) struct RequestGuards {
     guards: Vec<CountGuard>,
     answering: Option<Answering>,
-    in_progress: Option<RequestInProgress>,
+    _in_progress: Option<RequestInProgress>,
 }
 
 impl ConnectionShares {
@@ -62,7 +62,7 @@ impl RequestGuards {
 
 impl From<RequestInProgress> for RequestGuards {
     fn from(request: RequestInProgress) -> Self {
-        Self { in_progress: Some(request), ..Self::default() }
+        Self { _in_progress: Some(request), ..Self::default() }
     }
 }
 
@@ -85,7 +85,7 @@ struct ConnectionLoad {
     requests: usize,
     /// Those of them that have been read whole.
     answers: usize,
-    /// When the last request ended.
+    /// When the last request ended, or a part of its response was sent.
     since: Instant,
 }
 
@@ -159,17 +159,22 @@ impl HttpConnection {
         loop {
             // One timer for many requests: to set one for each wakes a second thread each time.
             let now = Instant::now();
-            let until = self.head_awaited_since().unwrap_or(now) + time;
-            if until <= now {
-                return;
+            match self.head_awaited_since().unwrap_or(now).checked_add(time) {
+                Some(until) if until <= now => return,
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
             }
-            sleep_until(until).await;
         }
     }
 
     fn head_awaited_since(&self) -> Option<Instant> {
         let at_work = self.at_work();
         (at_work.requests == 0).then_some(at_work.since)
+    }
+
+    /// Notes that the client took a part of a response: one that reads slowly is not idle.
+    pub(super) fn note_sent(&self) {
+        self.at_work().since = Instant::now();
     }
 
     pub(super) fn request(&self) -> RequestInProgress {
