@@ -57,6 +57,9 @@ impl Service {
 
     /// Limits the time a client may take to send the head of an HTTP request, and then its body.
     /// Default 10 seconds each.
+    ///
+    /// The time for a head begins when the client took the last part of the response before, so an
+    /// idle connection is closed after it. A connection with a request in progress is not.
     #[must_use]
     pub fn read_timeout(self, time: Duration) -> Self {
         self.with(|options| options.http.read_timeout = time)
