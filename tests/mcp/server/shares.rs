@@ -169,7 +169,8 @@ const LONG: usize = 24 << 20;
 #[tokio::test]
 async fn a_response_is_sent_for_as_long_as_somebody_reads_it() {
     const TIME: Duration = Duration::from_millis(300);
-    let toolbox = ToolBox::builder().tools(toolbox::tools![long]).max_result_bytes(2 * LONG).build().unwrap();
+    let toolbox =
+        ToolBox::builder().tools(toolbox::tools![long]).max_result_bytes(2 * LONG).build().unwrap();
     let served = Served::start(Service::new(toolbox).read_timeout(TIME)).await;
     // One that reads a little now and then gets all of it.
     let (mut stream, status) = kept(&served, &Request::call("long", json!({}))).await;
