@@ -264,7 +264,7 @@ impl<'given> HandlerCall<'given> {
         let refused = self.refused_values(text, &[], values);
         Err(match failure {
             _ if !refused.is_empty() => self.refuse(refused),
-            ReadFailure::Faults(faults) => self.refuse(faults),
+            ReadFailure::Faults(faults) => self.refuse(*faults),
             _ => self.refuse(Fault::new(
                 FaultKind::Rejected,
                 "",
@@ -408,7 +408,7 @@ impl<'call, T: Deserialize<'call>> ReadTarget<'call> for WholeObject<'call, T> {
 enum ReadFailure {
     /// A type refused a value.
     Read,
-    Faults(Faults),
+    Faults(Box<Faults>),
     /// A fault that the full check describes better: a missing or unknown argument, no object at
     /// all.
     Refused,
@@ -417,7 +417,7 @@ enum ReadFailure {
 
 impl ReadFailure {
     fn from_faults(faults: Faults) -> Result<(), Self> {
-        if faults.is_empty() { Ok(()) } else { Err(Self::Faults(faults)) }
+        if faults.is_empty() { Ok(()) } else { Err(Self::Faults(Box::new(faults))) }
     }
 }
 

@@ -16,7 +16,7 @@ use serde::de::{self, Visitor};
 
 use self::access::{Array, Object, Seen};
 pub(super) use self::access::{NO_KEY, Nothing};
-use self::number::{exact, whole_number};
+use self::number::{exact, short_integer, whole_number};
 pub(super) use self::words::Lead;
 use self::words::{PIECE, WORD, first_special, simple_escape, unescape};
 use super::arena::Arena;
@@ -56,7 +56,7 @@ impl<'call> ArgumentReader<'call> {
     /// Returns `true` if a value that was just read must be checked against its schema too.
     #[inline]
     pub(super) fn must_check(&mut self, policing: Policing) -> bool {
-        (policing.constrained || self.unpoliced || self.renamed) && self.must_check_read(policing)
+        (policing.constrained | self.unpoliced | self.renamed) && self.must_check_read(policing)
     }
 
     #[inline(never)]
@@ -409,23 +409,10 @@ impl<'call> ArgumentReader<'call> {
         let negative = self.peek_token() == Some(b'-');
         let (bytes, start) = (self.bytes(), self.position);
         let first = start + usize::from(negative);
-        let (mut at, mut value) = (first, 0_u64);
-        let behind = loop {
-            let byte = bytes.get(at).copied().unwrap_or_default();
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break byte;
-            }
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            at += 1;
-        };
-        let plain = matches!(at - first, 1..=18)
-            && (bytes[first] != b'0' || at - first == 1)
-            && !matches!(behind, b'.' | b'e' | b'E');
-        if !plain {
+        let Some((value, end)) = short_integer(bytes, first) else {
             return self.careful_integer(visitor);
-        }
-        self.position = at;
+        };
+        self.position = end;
         let result = if negative {
             visitor.visit_i64(value.cast_signed().wrapping_neg())
         } else {

@@ -1,5 +1,36 @@
 //! Exact values of numbers.
 
+/// The least number of 18 digits.
+const LONG: u64 = 10_u64.pow(17);
+
+/// Returns the integer without a sign that begins at `start`, and the position behind it, if it has
+/// up to 18 digits and another character behind them; else it takes a closer look.
+#[allow(clippy::inline_always, reason = "each integer of a call is read by it")]
+#[inline(always)]
+pub(super) fn short_integer(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    let mut at = start;
+    let mut value = u64::from(digit(*bytes.get(at)?)?);
+    loop {
+        at += 1;
+        let byte = *bytes.get(at)?;
+        let Some(digit) = digit(byte) else {
+            let is_integer = !matches!(byte, b'.' | b'e' | b'E');
+            return is_integer.then_some((value, at));
+        };
+        // No digit may follow a zero alone.
+        if !(1..LONG).contains(&value) {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+}
+
+#[inline]
+fn digit(byte: u8) -> Option<u8> {
+    let digit = byte.wrapping_sub(b'0');
+    (digit <= 9).then_some(digit)
+}
+
 /// Returns the exact value of a number written with a point or an exponent, when it is whole
 /// (`3.0`, `1e3`).
 ///
