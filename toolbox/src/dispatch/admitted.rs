@@ -33,13 +33,6 @@ pub(super) struct AdmittedCall {
     pub(super) context: ToolContext,
 }
 
-/// An admitted call of an async tool that needs nothing around it.
-pub(super) struct CallInPlace {
-    pub(super) tool: Tool,
-    /// The context, if the handler reads it.
-    pub(super) context: Option<ToolContext>,
-}
-
 /// An admitted call that owns its arguments, and so may wait or move to another task.
 pub(super) struct OwnedCall {
     pub(super) admitted: AdmittedCall,

@@ -4,8 +4,8 @@ use std::mem::{swap, take};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::admitted::{AdmittedCall, CallInPlace, CallerContext, OwnedCall, Pass, answer};
-use super::in_place::{contained, set, sync};
+use super::admitted::{AdmittedCall, CallerContext, OwnedCall, Pass, answer};
+use super::in_place::{contained, run, set, sync};
 use super::trace;
 use crate::call::{
     Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
@@ -20,9 +20,18 @@ use crate::tool::{BoxedHandler, Tool};
 
 /// The part of a call that has to be waited for.
 enum UnfinishedCall {
-    /// The tool's own future alone.
-    InPlace(CallInPlace),
+    /// The future of an async tool that needs no approval, permit or layer, and nothing around it.
+    InPlace(Tool),
     Boxed(BoxFuture<'static, ToolResult>),
+}
+
+/// A call as its maker passes it, and what its maker may do.
+struct IncomingCall<'c, A> {
+    /// Taken by the result.
+    id: &'c mut String,
+    name: &'c str,
+    arguments: &'c mut A,
+    caller: CallerContext<'c>,
 }
 
 /// The arguments of a call, which are copied or moved only if the call has to own them.
@@ -99,18 +108,22 @@ impl ToolBox {
     ) -> impl Future<Output = ToolResult> + Send {
         let caller = CallerContext { context: caller_context, pass };
         async move {
-            let mut rest = {
+            let mut context = None;
+            let rest = {
                 let (call, mut result) = (&mut call, None);
                 let (id, name, arguments) = (&mut call.id, &*call.name, &mut call.arguments);
-                match self.begin(id, name, arguments, caller, &mut result) {
+                let incoming = IncomingCall { id, name, arguments, caller };
+                match self.begin(incoming, &mut context, &mut result) {
                     Some(rest) => rest,
                     None => return set(result),
                 }
             };
             match rest {
-                UnfinishedCall::InPlace(ref mut place) => {
+                UnfinishedCall::InPlace(tool) => {
                     let (text, settings) = (call.arguments.as_str(), &self.shared.settings);
-                    place.run(&mut call.id, text, settings).await
+                    let mut result = None;
+                    run(&tool, &mut context, &mut call.id, text, settings, &mut result).await;
+                    set(result)
                 }
                 UnfinishedCall::Boxed(rest) => rest.await,
             }
@@ -129,12 +142,15 @@ impl ToolBox {
     /// As for [`ToolBox::call`].
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let mut arguments = &*arguments.as_arguments();
-        let (mut id, mut result) = (String::new(), None);
-        let rest = self.begin(&mut id, name, &mut arguments, CallerContext::default(), &mut result);
-        let result = match rest {
+        let (mut id, mut context, mut result) = (String::new(), None, None);
+        let caller = CallerContext::default();
+        let incoming = IncomingCall { id: &mut id, name, arguments: &mut arguments, caller };
+        let result = match self.begin(incoming, &mut context, &mut result) {
             None => set(result),
-            Some(UnfinishedCall::InPlace(mut place)) => {
-                place.run(&mut id, arguments, &self.shared.settings).await
+            Some(UnfinishedCall::InPlace(tool)) => {
+                let (settings, mut result) = (&self.shared.settings, None);
+                run(&tool, &mut context, &mut id, arguments, settings, &mut result).await;
+                set(result)
             }
             Some(UnfinishedCall::Boxed(rest)) => rest.await,
         };
@@ -144,37 +160,35 @@ impl ToolBox {
     }
 
     /// Runs a call as far as it goes without waiting, for most synchronous tools to its end; sets
-    /// its result, or returns the rest of the call.
+    /// its result, or returns the rest of the call and sets its context if it has one.
     ///
-    /// The result is set and not returned, since each step that returns it copies it.
+    /// Both are set and not returned, since each step that returns them copies them.
     #[allow(clippy::inline_always, reason = "else its arguments go through memory")]
     #[inline(always)]
     fn begin(
         &self,
-        id: &mut String,
-        name: &str,
-        arguments: &mut impl CallArguments,
-        caller: CallerContext<'_>,
+        call: IncomingCall<'_, impl CallArguments>,
+        own_context: &mut Option<ToolContext>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
         let snapshot = self.shared.current.load();
         let settings = &self.shared.settings;
-        let found = snapshot.get(name);
+        let found = snapshot.get(call.name);
         let is_bare = |entry: &&ToolEntry| {
             entry.is_bare
                 && settings.is_plain
-                && caller.context.is_none()
-                && arguments.text().len() <= settings.argument_bytes
+                && call.caller.context.is_none()
+                && call.arguments.text().len() <= settings.argument_bytes
                 && !trace::is_on()
         };
         let Some(entry) = found.filter(is_bare) else {
-            return self.begin_checked(found, id, name, arguments, caller, result);
+            return self.begin_checked(found, call, own_context, result);
         };
         let tool = entry.tool.inner();
         let BoxedHandler::Sync(handler) = &tool.handler else {
-            let tool = entry.tool.clone();
-            return Some(UnfinishedCall::InPlace(CallInPlace { tool, context: None }));
+            return Some(UnfinishedCall::InPlace(entry.tool.clone()));
         };
+        let IncomingCall { id, arguments, .. } = call;
         let depth = settings.argument_depth;
         let call = tool.handler_call(&UNUSED_CONTEXT, arguments.text(), depth);
         let result = contained(tool, result, || handler(&call));
@@ -191,28 +205,28 @@ impl ToolBox {
     fn begin_checked(
         &self,
         found: Option<&ToolEntry>,
-        id: &mut String,
-        name: &str,
-        arguments: &mut impl CallArguments,
-        caller: CallerContext<'_>,
+        call: IncomingCall<'_, impl CallArguments>,
+        own_context: &mut Option<ToolContext>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
+        let context = call.caller.context;
         let refused = |refused: RefusedCall, arguments: Arguments| {
             Some(UnfinishedCall::Boxed(Box::pin(refused.answer(arguments))))
         };
         let snapshot = self.shared.current.load();
-        let found = found.or_else(|| snapshot.by_alias(name));
-        let Some(entry) = found.filter(|entry| self.is_open_to(entry, caller)) else {
-            let call = self.not_found(&snapshot, take(id), name, caller.context);
-            return refused(call, arguments.take());
+        let found = found.or_else(|| snapshot.by_alias(call.name));
+        let Some(entry) = found.filter(|entry| self.is_open_to(entry, call.caller)) else {
+            let answer = self.not_found(&snapshot, take(call.id), call.name, context);
+            return refused(answer, call.arguments.take());
         };
-        let permitted = entry.permitted
-            && caller.context.is_none_or(|context| context.permits(entry.tool.name()));
-        if !permitted || arguments.text().len() > self.shared.settings.argument_bytes {
-            let call = self.refuse(entry, permitted, take(id), arguments.text(), caller.context);
-            return refused(call, arguments.take());
+        let permitted =
+            entry.permitted && context.is_none_or(|context| context.permits(entry.tool.name()));
+        let text = call.arguments.text();
+        if !permitted || text.len() > self.shared.settings.argument_bytes {
+            let answer = self.refuse(entry, permitted, take(call.id), text, context);
+            return refused(answer, call.arguments.take());
         }
-        self.begin_in_context(entry, id, arguments, caller, result)
+        self.begin_in_context(entry, call, own_context, result)
     }
 
     /// Begins a call that waits, or whose handler reads its context.
@@ -220,18 +234,17 @@ impl ToolBox {
     fn begin_in_context(
         &self,
         entry: &ToolEntry,
-        id: &mut String,
-        arguments: &mut impl CallArguments,
-        caller: CallerContext<'_>,
+        call: IncomingCall<'_, impl CallArguments>,
+        own_context: &mut Option<ToolContext>,
         result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
+        let IncomingCall { id, arguments, caller, .. } = call;
         let (tool, settings) = (entry.tool.inner(), &self.shared.settings);
         let values = caller.context.and_then(ToolContext::values_below);
         let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
         let is_async = matches!(tool.handler, BoxedHandler::Async(_));
         if in_place && is_async && !tool.signature.uses_context {
-            let tool = entry.tool.clone();
-            return Some(UnfinishedCall::InPlace(CallInPlace { tool, context: None }));
+            return Some(UnfinishedCall::InPlace(entry.tool.clone()));
         }
         let mut context = ToolContext {
             call_id: take(id),
@@ -253,8 +266,8 @@ impl ToolBox {
         }
         match &tool.handler {
             BoxedHandler::Async(_) => {
-                let (tool, context) = (entry.tool.clone(), Some(context));
-                Some(UnfinishedCall::InPlace(CallInPlace { tool, context }))
+                *own_context = Some(context);
+                Some(UnfinishedCall::InPlace(entry.tool.clone()))
             }
             BoxedHandler::Sync(handler) => {
                 let (text, depth) = (arguments.text(), settings.argument_depth);

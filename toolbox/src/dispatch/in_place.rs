@@ -5,7 +5,6 @@ use std::mem::swap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
-use super::admitted::CallInPlace;
 use super::supervise::{SupervisedCall, Timeout, panicked};
 use crate::arguments::call::HandlerCall;
 use crate::call::ToolResult;
@@ -13,7 +12,7 @@ use crate::collection::BoxSettings;
 use crate::context::{ToolContext, UNUSED_CONTEXT};
 use crate::future::BoxFuture;
 use crate::panics::forget_quietly;
-use crate::tool::{BoxedHandler, SyncHandler, ToolInner};
+use crate::tool::{BoxedHandler, SyncHandler, Tool, ToolInner};
 
 /// Runs a synchronous handler with its panics contained; sets its result, and returns that.
 ///
@@ -52,34 +51,33 @@ pub(super) fn sync(
     set(result)
 }
 
-impl CallInPlace {
-    /// Runs an async tool that needs no approval, permit or layer.
-    ///
-    /// The caller keeps the call, so that its future holds it once.
-    #[inline]
-    pub(super) async fn run(
-        &mut self,
-        id: &mut String,
-        text: &str,
-        settings: &BoxSettings,
-    ) -> ToolResult {
-        let tool = self.tool.inner();
-        let context = self.context.as_ref().unwrap_or(&UNUSED_CONTEXT);
-        let call = tool.handler_call(context, text, settings.argument_depth);
-        let mut result = None;
-        let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, &mut result, wakers)));
-        if let Some(future) = first.await {
-            let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
-            let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
-            run.of_handler = !tool.running.relays;
-            result = Some(run.await);
-        }
-        let mut result = set(result);
-        call.conclude(&mut result);
-        result.fit(settings.result_bytes, || &tool.definition);
-        swap(self.context.as_mut().map_or(id, |own| &mut own.call_id), &mut result.call_id);
-        result
+/// Runs an async tool that needs no approval, permit or layer, and sets its result.
+///
+/// The caller keeps the call, its context if the handler reads it, and the result, so that its
+/// future holds them once.
+#[inline]
+pub(super) async fn run(
+    tool: &Tool,
+    own_context: &mut Option<ToolContext>,
+    id: &mut String,
+    text: &str,
+    settings: &BoxSettings,
+    result: &mut Option<ToolResult>,
+) {
+    let tool = tool.inner();
+    let context = own_context.as_ref().unwrap_or(&UNUSED_CONTEXT);
+    let call = tool.handler_call(context, text, settings.argument_depth);
+    let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, result, wakers)));
+    if let Some(future) = first.await {
+        let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
+        let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
+        run.of_handler = !tool.running.relays;
+        *result = Some(run.await);
     }
+    let Some(result) = result else { unreachable!("a call that is over has a result") };
+    call.conclude(result);
+    result.fit(settings.result_bytes, || &tool.definition);
+    swap(own_context.as_mut().map_or(id, |own| &mut own.call_id), &mut result.call_id);
 }
 
 /// Returns the result of a call that is over.
