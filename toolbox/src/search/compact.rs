@@ -1,5 +1,5 @@
-//! Containers optimized for small contents: words of a few letters, and words that occur in one or
-//! two tools.
+//! Containers optimized for small contents: words of a few letters, and words that occur in a
+//! few tools.
 
 use std::collections::HashMap;
 
@@ -95,26 +95,15 @@ fn packed(word: &str) -> Option<(u64, u64)> {
     Some((low, high | (len as u64) << 56))
 }
 
-/// A term in a tool.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Posting {
-    pub(super) slot: u32,
-    /// The weight of the term in the tool over all fields, scaled such that 65 535 is the maximum.
-    pub(super) impact: u16,
-    /// The number of occurrences in the tool, in all fields.
-    pub(super) count: u16,
-}
-
-/// The tools that hold a term, by slot.
-pub(super) type Postings = Few<Posting>;
-
-/// A list that mostly has one value or two, and then takes no allocation.
+/// A list that mostly has a few values, and then takes no allocation.
 #[derive(Debug, Default)]
 pub(super) enum Few<T> {
     #[default]
     None,
     One([T; 1]),
     Two([T; 2]),
+    Three([T; 3]),
+    Four([T; 4]),
     More(Vec<T>),
 }
 
@@ -125,29 +114,26 @@ impl<T: Copy> Few<T> {
             Self::None => &[],
             Self::One(list) => list,
             Self::Two(list) => list,
+            Self::Three(list) => list,
+            Self::Four(list) => list,
             Self::More(list) => list,
         }
     }
 
-    /// Adds a value to a list that will have `total` of them.
     #[inline]
-    pub(super) fn push(&mut self, value: T, total: usize) {
-        match self {
-            Self::None if total <= 2 => *self = Self::One([value]),
-            Self::One([first]) => *self = Self::Two([*first, value]),
-            Self::More(list) => {
-                if list.len() == list.capacity() {
-                    list.reserve(total.saturating_sub(list.len()));
-                }
-                list.push(value);
+    pub(super) fn push(&mut self, value: T) {
+        *self = match *self {
+            Self::More(ref mut list) => return list.push(value),
+            Self::None => Self::One([value]),
+            Self::One([a]) => Self::Two([a, value]),
+            Self::Two([a, b]) => Self::Three([a, b, value]),
+            Self::Three([a, b, c]) => Self::Four([a, b, c, value]),
+            Self::Four([a, b, c, d]) => {
+                let mut list = Vec::with_capacity(8);
+                list.extend([a, b, c, d, value]);
+                Self::More(list)
             }
-            few => {
-                let mut list = Vec::with_capacity(total.max(6));
-                list.extend_from_slice(few.as_slice());
-                list.push(value);
-                *few = Self::More(list);
-            }
-        }
+        };
     }
 
     pub(super) fn edit(&mut self, change: impl FnOnce(&mut Vec<T>)) {
@@ -156,34 +142,16 @@ impl<T: Copy> Few<T> {
             few => {
                 let mut list = few.as_slice().to_vec();
                 change(&mut list);
-                *few = Self::More(list);
+                *few = match *list {
+                    [] => Self::None,
+                    [a] => Self::One([a]),
+                    [a, b] => Self::Two([a, b]),
+                    [a, b, c] => Self::Three([a, b, c]),
+                    [a, b, c, d] => Self::Four([a, b, c, d]),
+                    _ => Self::More(list),
+                };
             }
         }
-    }
-}
-
-impl Postings {
-    /// Inserts a posting by its slot, in a list that will have `total` of them; most tools come
-    /// last.
-    #[inline]
-    pub(super) fn insert(&mut self, posting: Posting, total: usize) {
-        if self.as_slice().last().is_some_and(|last| last.slot > posting.slot) {
-            let at = self.as_slice().partition_point(|other| other.slot < posting.slot);
-            self.edit(|list| list.insert(at, posting));
-        } else {
-            self.push(posting, total);
-        }
-    }
-
-    /// Removes the posting of a slot, and returns `true` if that was the last.
-    pub(super) fn remove(&mut self, slot: u32) -> bool {
-        let Ok(at) = self.as_slice().binary_search_by_key(&slot, |posting| posting.slot) else {
-            return false;
-        };
-        self.edit(|list| {
-            list.remove(at);
-        });
-        self.as_slice().is_empty()
     }
 }
 

@@ -136,12 +136,11 @@ fn tuned(index: &Index, query: &Query, slot: u32) -> Vec<MatchedTerm> {
 fn plain(index: &Index, query: &Query, slot: u32) -> Vec<MatchedTerm> {
     let mut held: Vec<MatchedTerm> = Vec::new();
     for &term in &query.plain {
-        let postings = index.postings(term);
-        if postings.binary_search_by_key(&slot, |posting| posting.slot).is_err() {
+        if index.postings.find(term, slot).is_none() {
             continue;
         }
         #[expect(clippy::cast_possible_truncation, reason = "a share is shown")]
-        let weight = score::idf(index.len(), postings.len()) as f32;
+        let weight = score::idf(index.len(), index.vocabulary.holding(term) as usize) as f32;
         match held.iter_mut().find(|held| held.term == term) {
             Some(held) => held.weight += weight,
             None => held.push(MatchedTerm { term, weight }),

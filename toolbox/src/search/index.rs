@@ -1,4 +1,4 @@
-//! The postings: for each term, the tools that hold it and its weight in each.
+//! The tools of a catalog, with the postings of their terms.
 //!
 //! The weight of a term in a tool depends on that tool alone, so adding one tool touches the
 //! postings of its own terms and nothing else. Of a removed tool, only its words remain in the
@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use super::compact::{Posting, Postings, WordMap};
+use super::compact::WordMap;
 use super::fields::{FIELDS, Field, summary, texts};
 use super::names::{Splitter, keys};
+use super::postings::{Posting, PostingLists, SEVERAL};
 use super::reading::ReadBuffers;
 use super::texts::Texts;
 use super::vocabulary::Vocabulary;
@@ -21,12 +22,6 @@ const MAX_WORDS: usize = 4_096;
 
 /// The number of dead words that are tolerated, however few others there are.
 const MAX_DEAD: usize = 4_096;
-
-/// The number of postings that wait for their lists at most.
-const MAX_PENDING: usize = 1 << 16;
-
-/// The room for waiting postings that is kept for the next tool.
-const KEPT_PENDING: usize = 1 << 12;
 
 /// A tool of the catalog.
 #[derive(Debug)]
@@ -42,12 +37,21 @@ pub(super) struct IndexEntry {
     pub(super) name_len: u16,
     /// The number of terms in all fields: the length of the tool for plain BM25.
     pub(super) length: u32,
+    /// The terms that occur [`SEVERAL`] times or more, with their number of occurrences.
+    repeated: Box<[(u32, u16)]>,
 }
 
 impl IndexEntry {
     /// Returns the terms of the name.
     pub(super) fn name(&self) -> &[u32] {
         &self.sequence[..self.sequence.len().min(self.name_len.into())]
+    }
+
+    /// Returns the number of occurrences of a term of which the tool has this posting.
+    pub(super) fn count(&self, term: u32, posting: Posting) -> u16 {
+        let repeated = self.repeated.iter().filter(|_| posting.count() == SEVERAL);
+        let exact = repeated.clone().find(|repeated| repeated.0 == term);
+        exact.map_or(posting.count(), |repeated| repeated.1)
     }
 }
 
@@ -64,12 +68,7 @@ pub(super) struct Index {
     by_name: WordMap<u32>,
     /// The texts that patterns are matched against.
     pub(super) texts: Texts,
-    /// By term.
-    postings: Vec<Postings>,
-    /// The postings of tools that were added just now, with their terms. They are counted as held
-    /// and put into their lists together, so that each list grows once. None wait when a search
-    /// reads the index.
-    pending: Vec<(u32, Posting)>,
+    pub(super) postings: PostingLists,
     /// The number of terms that a tool holds.
     used: usize,
     pub(super) length: u64,
@@ -93,8 +92,7 @@ impl Index {
             free: Vec::new(),
             by_name: WordMap::default(),
             texts: Texts::default(),
-            postings: Vec::new(),
-            pending: Vec::new(),
+            postings: PostingLists::default(),
             used: 0,
             length: 0,
             order: 0,
@@ -127,36 +125,8 @@ impl Index {
         self.slots[slot].as_ref().is_some_and(|entry| keep(&entry.definition))
     }
 
-    /// Returns the tools that hold a term, with its weight in each.
-    pub(super) fn postings(&self, term: u32) -> &[Posting] {
-        self.postings.get(term as usize).map_or(&[], Postings::as_slice)
-    }
-
     /// Adds a tool, replacing the one of the same name.
     pub(super) fn put(
-        &mut self,
-        definition: Arc<ToolDefinition>,
-        server: Option<Arc<str>>,
-    ) -> Option<Arc<ToolDefinition>> {
-        let before = self.put_pending(definition, server);
-        self.settle();
-        before
-    }
-
-    /// Adds many tools, each replacing the one of the same name.
-    pub(super) fn extend(
-        &mut self,
-        definitions: impl IntoIterator<Item = Arc<ToolDefinition>>,
-        server: Option<&Arc<str>>,
-    ) {
-        for definition in definitions {
-            self.put_pending(definition, server.cloned());
-        }
-        self.settle();
-    }
-
-    /// Adds a tool, but for its postings, which wait until [`settle`](Self::settle) is called.
-    fn put_pending(
         &mut self,
         definition: Arc<ToolDefinition>,
         server: Option<Arc<str>>,
@@ -172,9 +142,6 @@ impl Index {
 
         self.read(&definition, server.as_deref());
         self.insert(slot);
-        if self.pending.len() >= MAX_PENDING {
-            self.settle();
-        }
         self.texts.put(slot, &self.reading.text);
         keys(&definition.name, server.as_deref(), &mut |key| self.vocabulary.add_name(key, slot));
         self.by_name.insert(&definition.name, slot);
@@ -185,10 +152,22 @@ impl Index {
             sequence: reading.sequence.as_slice().into(),
             name_len: u16::try_from(reading.name_len).unwrap_or(u16::MAX),
             length: reading.length,
+            repeated: reading.repeated().collect(),
             definition,
             server,
         });
         before.map(|entry| entry.definition)
+    }
+
+    /// Adds many tools, each replacing the one of the same name.
+    pub(super) fn extend(
+        &mut self,
+        definitions: impl IntoIterator<Item = Arc<ToolDefinition>>,
+        server: Option<&Arc<str>>,
+    ) {
+        for definition in definitions {
+            self.put(definition, server.cloned());
+        }
     }
 
     /// Removes a tool.
@@ -199,7 +178,7 @@ impl Index {
             self.reading.text.begin("");
             self.texts.put(slot, &self.reading.text);
         }
-        if self.postings.len().max(self.vocabulary.spellings() / 4) > 2 * self.used + MAX_DEAD {
+        if self.vocabulary.len().max(self.vocabulary.spellings() / 4) > 2 * self.used + MAX_DEAD {
             self.sweep();
         }
         Some(entry.definition)
@@ -208,15 +187,14 @@ impl Index {
     fn take(&mut self, name: &str) -> Option<IndexEntry> {
         let slot = self.by_name.remove(name)?;
         let entry = self.slots[slot as usize].take()?;
-        self.settle();
         self.free.push(slot);
         keys(name, entry.server.as_deref(), &mut |key| self.vocabulary.remove_name(key, slot));
         // Reading it again gives the same terms, so nothing has to remember which they were.
         self.read(&entry.definition, entry.server.as_deref());
         for local in &self.reading.locals {
-            let list = &mut self.postings[local.term as usize];
-            self.used -= usize::from(list.remove(slot));
-            self.vocabulary.set_holding(local.term, list.as_slice().len());
+            if self.postings.remove(local.term, slot) {
+                self.used -= usize::from(self.vocabulary.release(local.term));
+            }
         }
         self.length -= u64::from(entry.length);
         Some(entry)
@@ -231,9 +209,8 @@ impl Index {
         *self = Self::new(self.weights.clone());
         for entry in entries {
             self.order = entry.order;
-            self.put_pending(entry.definition, entry.server);
+            self.put(entry.definition, entry.server);
         }
-        self.settle();
         self.order = order;
     }
 
@@ -267,31 +244,21 @@ impl Index {
         });
     }
 
-    /// Lets the terms of `self.reading` wait as postings of a slot.
+    /// Adds the terms of `self.reading` to the postings of a slot.
     fn insert(&mut self, slot: u32) {
-        let Self { weights, reading, vocabulary, pending, used, .. } = self;
+        let Self { weights, reading, vocabulary, postings, used, .. } = self;
         let mut scale = [0.0; FIELDS];
         for ((scale, field), length) in scale.iter_mut().zip(&weights.fields).zip(reading.lengths) {
             let FieldWeight { boost, slope, usual } = *field;
             *scale = boost / (1.0 - slope + slope * length / usual);
         }
-        pending.extend(reading.locals.iter().map(|local| {
+        for local in &reading.locals {
             let sum: f32 =
                 local.counts.iter().zip(scale).map(|(&n, scale)| f32::from(n) * scale).sum();
             *used += usize::from(vocabulary.hold(local.term));
             let impact = quantized(sum / (weights.saturation + sum));
-            (local.term, Posting { slot, impact, count: local.plain })
-        }));
-    }
-
-    /// Puts the postings that wait into their lists.
-    fn settle(&mut self) {
-        self.postings.resize_with(self.vocabulary.len(), Postings::default);
-        for (term, posting) in self.pending.drain(..) {
-            let total = self.vocabulary.holding(term);
-            self.postings[term as usize].insert(posting, total as usize);
+            postings.insert(local.term, slot, Posting::new(slot, impact, local.plain));
         }
-        self.pending.shrink_to(KEPT_PENDING);
     }
 }
 

@@ -52,6 +52,7 @@ mod names;
 mod pattern;
 mod payload;
 mod plain;
+mod postings;
 mod query;
 mod reading;
 mod score;

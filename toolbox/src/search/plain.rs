@@ -18,13 +18,13 @@ pub(super) fn rank(
     let mean = index.length as f64 / index.len().max(1) as f64;
     let mut scores = vec![0.0_f64; index.slots.len()];
     for &term in &query.plain {
-        let holding = index.postings(term).iter().filter(|posting| posting.count > 0);
+        let holding = index.postings.of(term).filter(|(_, posting)| posting.count() > 0);
         let idf = idf(index.len(), holding.clone().count());
-        for posting in holding {
-            let Some(entry) = &index.slots[posting.slot as usize] else { continue };
-            let count = f64::from(posting.count);
+        for (slot, posting) in holding {
+            let Some(entry) = &index.slots[slot] else { continue };
+            let count = f64::from(entry.count(term, posting));
             let norm = 1.0 - b + b * f64::from(entry.length) / mean;
-            scores[posting.slot as usize] += idf * count * (k1 + 1.0) / (count + k1 * norm);
+            scores[slot] += idf * count * (k1 + 1.0) / (count + k1 * norm);
         }
     }
     let mut ranked: Vec<(u32, u64, f64)> = index

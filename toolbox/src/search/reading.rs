@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::fields::{FIELDS, Field};
+use super::postings::SEVERAL;
 use super::term::{BREAK, TermRole, WordTerm, narrow};
 use super::texts::TextBuilder;
 use super::vocabulary::Vocabulary;
@@ -48,6 +49,12 @@ impl ReadBuffers {
         self.last = BREAK;
         self.name_len = 0;
         self.length = 0;
+    }
+
+    /// Returns the terms whose counts do not fit into their postings, with these.
+    pub(super) fn repeated(&self) -> impl Iterator<Item = (u32, u16)> {
+        let repeated = self.locals.iter().filter(|local| local.plain >= SEVERAL);
+        repeated.map(|local| (local.term, local.plain))
     }
 
     /// Reads the words of a text, which are in `found`.

@@ -5,14 +5,13 @@
 //! candidates. What needs a look at a whole tool (how much of its name was asked for, words in a
 //! row) is computed for those alone.
 
-use super::compact::Posting;
+use std::hint::black_box;
+
 use super::index::{Filter, Index, IndexEntry};
 use super::marks::{TermMark, TermMarks};
+use super::postings::{BLOCK, Posting};
 use super::query::{Query, QueryTerm};
-use super::term::{BREAK, narrow};
-
-/// Tools whose sums are computed together.
-const BLOCK: usize = 16_384;
+use super::term::BREAK;
 
 /// Sentences whose sums are computed before they are put together.
 const LANES: usize = 4;
@@ -41,12 +40,10 @@ pub(super) struct Ranked {
 /// The rarity of each of the first words of a query.
 type WordWeights = [f32; 64];
 
-/// A list of postings on its way through the blocks.
+/// A term whose postings are added up, block by block.
 #[derive(Debug, Clone, Copy)]
-struct Cursor<'i> {
-    rest: &'i [Posting],
-    /// The first slot of the rest.
-    next: u32,
+struct Cursor {
+    term: u32,
     /// The weight of the term within the sentence.
     own: f32,
     /// The weight of the term within the whole request: less, if other sentences contain the term
@@ -64,6 +61,7 @@ const MANY: f32 = 40.0;
 #[derive(Debug)]
 pub(super) struct Scratch {
     pub(super) query: Query,
+    cursors: Vec<Cursor>,
     /// The end of each sentence in the list of cursors.
     ends: Vec<usize>,
     repeats: Vec<(u32, f32, u32)>,
@@ -86,8 +84,8 @@ pub(super) fn rank(index: &Index, scratch: &mut Scratch, limit: usize, filter: F
     if limit == 0 {
         return;
     }
-    let mut cursors = scratch.open_cursors(index);
-    scratch.add_up(index, &mut cursors, limit.max(CANDIDATES), filter);
+    scratch.open_cursors(index);
+    scratch.add_up(index, limit.max(CANDIDATES), filter);
     scratch.look_closer(index, filter);
     order(&mut scratch.candidates, index);
     scratch.spread(index);
@@ -115,11 +113,10 @@ fn rarity(index: &Index, holding: usize) -> f32 {
 
 /// Returns what a term of a query adds to the sum of one tool, if that holds it.
 pub(super) fn weight_of(index: &Index, wanted: &QueryTerm, slot: u32) -> Option<f32> {
-    let postings = index.postings(wanted.term);
-    let at = postings.binary_search_by_key(&slot, |posting| posting.slot).ok()?;
+    let posting = index.postings.find(wanted.term, slot)?;
     let unit = (index.weights.saturation + 1.0) / 65_535.0;
-    let rare = rarity(index, postings.len()) * unit;
-    Some(wanted.weight * rare * f32::from(postings[at].impact))
+    let rare = rarity(index, index.vocabulary.holding(wanted.term) as usize) * unit;
+    Some(wanted.weight * rare * posting.impact())
 }
 
 /// Sorts by score, then by registration.
@@ -134,6 +131,7 @@ impl Default for Scratch {
     fn default() -> Self {
         Self {
             query: Query::default(),
+            cursors: Vec::new(),
             ends: Vec::new(),
             repeats: Vec::new(),
             total: Vec::new(),
@@ -148,13 +146,10 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// Gives each term of the query its weight and the begin of its postings.
-    fn open_cursors<'i>(&mut self, index: &'i Index) -> Vec<Cursor<'i>> {
+    /// Gives each term of the query its weight.
+    fn open_cursors(&mut self, index: &Index) {
         let weights = &index.weights;
-        // The lists of all terms, before any is looked at: the processor then fetches many at once.
-        let wanted = self.query.wanted.iter();
-        let lists: Vec<_> = wanted.map(|wanted| index.postings(wanted.term)).collect();
-        let mut cursors = Vec::with_capacity(lists.len());
+        self.cursors.clear();
         self.ends.clear();
         self.repeats.clear();
         let several = self.query.sentences.len() > 1;
@@ -166,11 +161,11 @@ impl Scratch {
         #[expect(clippy::cast_precision_loss, reason = "counts of words")]
         let saturated =
             |count: u32| (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32);
-        self.marks.begin(lists.len());
+        self.marks.begin(self.query.wanted.len());
         let mut from = 0;
         for &to in &self.query.sentences {
-            for (wanted, rest) in self.query.wanted[from..to].iter().zip(&lists[from..to]) {
-                let holding = rest.len();
+            for wanted in &self.query.wanted[from..to] {
+                let holding = index.vocabulary.holding(wanted.term) as usize;
                 let rare = rarity(index, holding);
                 if !wanted.is_value {
                     self.marks.set(wanted.term, rare);
@@ -193,16 +188,12 @@ impl Scratch {
                 } else {
                     own
                 };
-                cursors.push(Cursor { rest, next: 0, own, share });
+                self.cursors.push(Cursor { term: wanted.term, own, share });
             }
             from = to;
-            self.ends.push(cursors.len());
+            self.ends.push(self.cursors.len());
         }
         self.number_words();
-        for cursor in &mut cursors {
-            cursor.next = cursor.rest.first().map_or(u32::MAX, |posting| posting.slot);
-        }
-        cursors
     }
 
     /// Gives each of the first 64 words a bit.
@@ -237,13 +228,7 @@ impl Scratch {
     }
 
     /// The first pass: leaves the best `keep` tools in `candidates`, in no order.
-    fn add_up(
-        &mut self,
-        index: &Index,
-        cursors: &mut [Cursor<'_>],
-        keep: usize,
-        filter: Filter<'_>,
-    ) {
+    fn add_up(&mut self, index: &Index, keep: usize, filter: Filter<'_>) {
         let several = self.ends.len() > 1;
         let share = index.weights.sentence;
         let used = if several { LANES } else { 0 };
@@ -254,14 +239,20 @@ impl Scratch {
             }
         }
         let mut threshold = 0.0;
-        for start in (0..index.slots.len()).step_by(BLOCK) {
+        let mut lists = Vec::with_capacity(self.cursors.len());
+        for (block, start) in (0..index.slots.len()).step_by(BLOCK).enumerate() {
             let len = BLOCK.min(index.slots.len() - start);
-            // The last block takes all that is left of a list.
-            let end = (start + len < index.slots.len()).then(|| narrow(start + len));
+            // All lists and the begin of each, before any is added: the processor then fetches many
+            // at once.
+            lists.clear();
+            lists
+                .extend(self.cursors.iter().map(|cursor| index.postings.block(block, cursor.term)));
+            for list in &lists {
+                black_box(list.first().copied());
+            }
             let mut from = 0;
             for (number, &to) in self.ends.iter().enumerate() {
-                for cursor in &mut cursors[from..to] {
-                    let block = cursor.block(end);
+                for (cursor, block) in self.cursors[from..to].iter().zip(&lists[from..to]) {
                     let lane = &mut self.lanes[number % LANES];
                     add(if several { lane } else { &mut self.total }, block, cursor.own);
                     #[expect(clippy::float_cmp, reason = "one is a copy of the other, or is not")]
@@ -482,26 +473,10 @@ fn merge_lanes<const N: usize>(
 /// Adds what the postings of one term weigh to the sums of the block that they are in.
 #[inline]
 fn add(sums: &mut [f32], postings: &[Posting], weight: f32) {
-    // Of a known length, so that the place of a slot needs no check.
+    // Of a known length, so that a place needs no check.
     let Some(sums) = sums.first_chunk_mut::<BLOCK>() else { return };
     for posting in postings {
-        sums[posting.slot as usize % BLOCK] += weight * f32::from(posting.impact);
-    }
-}
-
-impl<'i> Cursor<'i> {
-    /// Returns the postings up to `end`, and goes on behind them.
-    #[inline]
-    fn block(&mut self, end: Option<u32>) -> &'i [Posting] {
-        let Some(end) = end else { return std::mem::take(&mut self.rest) };
-        if self.next >= end {
-            return &[];
-        }
-        let len = self.rest.partition_point(|posting| posting.slot < end);
-        let (block, rest) = self.rest.split_at(len);
-        self.rest = rest;
-        self.next = rest.first().map_or(u32::MAX, |posting| posting.slot);
-        block
+        sums[posting.place()] += weight * posting.impact();
     }
 }
 

@@ -119,7 +119,7 @@ fn what_is_taken_out_leaves_nothing_behind() {
     assert!(index.vocabulary.len() < before + 10_000, "{}", index.vocabulary.len());
     assert_eq!((index.len(), index.length), (1, 2));
     let term = index.vocabulary.term("stay").expect("the word is still known");
-    assert_eq!(index.postings(term).len(), 1);
+    assert_eq!(index.postings.of(term).count(), 1);
     assert!(index.vocabulary.named("tool00").is_empty());
 }
 
@@ -142,14 +142,60 @@ fn a_change_leaves_what_an_index_built_anew_would_have() {
     assert_eq!((changed.len(), changed.length), (anew.len(), anew.length));
     for word in ["mail", "file", "folder", "drive", "tool", "send"] {
         let weights = |index: &Index| {
-            let postings = index.vocabulary.term(word).map_or(&[][..], |term| index.postings(term));
+            let postings = index.vocabulary.term(word).map(|term| index.postings.of(term));
+            let postings = postings.into_iter().flatten().map(|(_, posting)| posting);
             let mut weights: Vec<_> =
-                postings.iter().map(|posting| (posting.impact, posting.count)).collect();
+                postings.map(|posting| (posting.impact().to_bits(), posting.count())).collect();
             weights.sort_unstable();
             weights
         };
         assert_eq!(weights(&changed), weights(&anew), "{word}");
     }
+}
+
+#[test]
+fn words_are_counted_however_often_a_tool_says_them() {
+    let mut index = Index::default();
+    for (name, count) in [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 300)] {
+        index.put(tool(name, &"mail other ".repeat(count)), None);
+        let term = index.vocabulary.term("mail").expect("a word of a tool");
+        let slot = index.slot(name).expect("the tool was put");
+        let entry = index.get(name).expect("the tool was put");
+        let posting = index.postings.find(term, slot).expect("the tool says it");
+        assert_eq!(usize::from(entry.count(term, posting)), count);
+    }
+}
+
+#[test]
+fn tools_of_a_large_catalog_are_changed_in_any_block() {
+    let name = |n: usize| format!("t{n}");
+    let plain = |n: usize| ToolDefinition::new(name(n), "Mail", json!({"type": "object"}));
+    let count = 66_000;
+    let catalog: Catalog = (0..count).map(plain).collect();
+    let changed = [0, 16_383, 16_384, 40_000, 65_535, 65_536, count - 1];
+    let found = |query: &str| -> Vec<String> {
+        let hits = catalog.search(query).limit(20).hits();
+        hits.into_iter().map(|hit| hit.definition.name.clone()).collect()
+    };
+    for round in 0..2 {
+        for n in changed {
+            let text = format!("Weather {round}");
+            catalog.add(ToolDefinition::new(name(n), text, json!({"type": "object"})));
+        }
+        assert_eq!(found("weather"), changed.map(name));
+        for n in changed {
+            assert!(catalog.remove(&name(n)).is_some());
+        }
+        assert!(found("weather").is_empty());
+        assert_eq!(found("mail").first(), Some(&name(1)));
+        // They are put into the slots that are free, the last one first.
+        for n in changed {
+            catalog.add(plain(n));
+        }
+        assert!(found("weather").is_empty());
+    }
+    assert_eq!(catalog.len(), count);
+    assert_eq!(catalog.search("mail").limit(count).hits().len(), count);
 }
 
 #[test]

@@ -136,16 +136,18 @@ impl Vocabulary {
         self.holding.get(term as usize).copied().unwrap_or_default()
     }
 
-    /// Sets the number of tools that hold a term.
-    pub(super) fn set_holding(&mut self, term: u32, tools: usize) {
-        self.holding[term as usize] = narrow(tools);
-    }
-
     /// Counts one more tool that holds a term, and returns `true` if it is the first.
     pub(super) fn hold(&mut self, term: u32) -> bool {
         let tools = &mut self.holding[term as usize];
         *tools += 1;
         *tools == 1
+    }
+
+    /// Counts one tool less that holds a term, and returns `true` if it was the last.
+    pub(super) fn release(&mut self, term: u32) -> bool {
+        let tools = &mut self.holding[term as usize];
+        *tools -= 1;
+        *tools == 0
     }
 
     /// Returns the tools whose name is `key` but for case and separators.
@@ -156,7 +158,7 @@ impl Vocabulary {
     /// Adds a spelling of the name of a tool.
     pub(super) fn add_name(&mut self, key: &str, slot: u32) {
         match self.names.get_mut(key) {
-            Some(list) => list.push(slot, 1),
+            Some(list) => list.push(slot),
             None => self.names.insert(key, Few::One([slot])),
         }
     }
