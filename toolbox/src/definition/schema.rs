@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+#[cfg(feature = "search")]
+use serde::de::DeserializeSeed;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -45,6 +47,16 @@ impl Schema {
             Some(value) => Cow::Borrowed(value),
             None => Cow::Owned(self.0.parse()),
         }
+    }
+
+    /// Reads the schema piece by piece, from its text if it has one.
+    #[cfg(feature = "search")]
+    pub(crate) fn read_with<'s>(&'s self, seed: impl DeserializeSeed<'s, Value = ()>) {
+        // It was written from a value, and a seed that takes any value meets no error.
+        let _ = match (self.0.value.get(), &*self.0.text) {
+            (Some(value), "") => seed.deserialize(value),
+            (_, text) => seed.deserialize(&mut serde_json::Deserializer::from_str(text)),
+        };
     }
 }
 

@@ -1,7 +1,6 @@
 //! The texts of a tool, by the field they stand in.
 
-use serde_json::Value;
-
+use super::schema;
 use crate::definition::ToolDefinition;
 use crate::text::cut;
 
@@ -32,14 +31,8 @@ const MAX_TEXT: usize = 16 * 1024;
 /// sentence is notes, examples and formats.
 pub(super) const MAX_SUMMARY: usize = 300;
 
-/// The maximum depth of schemas that are read.
-const MAX_HEIGHT: usize = 8;
-
 /// The maximum number of values read of one argument, and of tags of one tool.
-const MAX_VALUES: usize = 100;
-
-/// The maximum number of schemas read below one definition.
-const MAX_SCHEMAS: usize = 2_000;
+pub(super) const MAX_VALUES: usize = 100;
 
 /// Returns the server and the tool of a qualified name: `github__create_issue`,
 /// `mcp__github__create_issue`.
@@ -53,12 +46,12 @@ pub(super) fn qualified(name: &str) -> (Option<&str>, &str) {
 
 /// Calls `visit` with each text of a tool: those of its own in the order of [`Field`], then those
 /// of its arguments.
-pub(super) fn texts<'d>(
-    definition: &'d ToolDefinition,
-    server: Option<&'d str>,
-    visit: &mut dyn FnMut(Field, &'d str),
+pub(super) fn texts(
+    definition: &ToolDefinition,
+    server: Option<&str>,
+    visit: &mut dyn FnMut(Field, &str),
 ) {
-    let mut visit = |field, text: &'d str| visit(field, cut(text, MAX_TEXT));
+    let mut visit = |field, text: &str| visit(field, cut(text, MAX_TEXT));
     let (prefix, name) = qualified(&definition.name);
     visit(Field::Name, name);
     for server in prefix.into_iter().chain(server) {
@@ -71,8 +64,7 @@ pub(super) fn texts<'d>(
         visit(Field::Tags, tag);
     }
     visit(Field::Description, &definition.description);
-    let mut left = MAX_SCHEMAS;
-    schema(&definition.input_schema, 0, &mut left, &mut visit);
+    schema::texts(&definition.input_schema, &mut visit);
 }
 
 /// Returns the beginning of a description, up to the end of a sentence, and the rest.
@@ -107,49 +99,4 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
         }
         Some(std::mem::take(&mut rest))
     })
-}
-
-/// Visits the texts of a schema, in its order.
-fn schema<'d>(
-    value: &'d Value,
-    height: usize,
-    left: &mut usize,
-    visit: &mut dyn FnMut(Field, &'d str),
-) {
-    let Value::Object(map) = value else { return };
-    if height > MAX_HEIGHT || *left == 0 {
-        return;
-    }
-    *left -= 1;
-    for (keyword, below) in map {
-        match (keyword.as_str(), below) {
-            ("description", Value::String(text)) if height > 0 => {
-                visit(Field::ArgumentDescription, text);
-            }
-            ("const", Value::String(text)) => visit(Field::Values, text),
-            ("enum", Value::Array(list)) => {
-                for text in list.iter().take(MAX_VALUES).filter_map(Value::as_str) {
-                    visit(Field::Values, text);
-                }
-            }
-            ("properties", Value::Object(named)) => {
-                for (name, below) in named {
-                    visit(Field::ArgumentName, name);
-                    schema(below, height + 1, left, visit);
-                }
-            }
-            ("$defs" | "definitions", Value::Object(named)) => {
-                for below in named.values() {
-                    schema(below, height + 1, left, visit);
-                }
-            }
-            ("items" | "additionalProperties", _) => schema(below, height + 1, left, visit),
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
-                for below in list {
-                    schema(below, height + 1, left, visit);
-                }
-            }
-            _ => {}
-        }
-    }
 }

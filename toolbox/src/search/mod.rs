@@ -55,6 +55,7 @@ mod plain;
 mod postings;
 mod query;
 mod reading;
+mod schema;
 mod score;
 mod spelling;
 mod term;
