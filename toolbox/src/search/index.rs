@@ -11,6 +11,7 @@ use super::fields::{FIELDS, Field, summary, texts};
 use super::names::{Splitter, keys};
 use super::postings::{Posting, PostingLists, SEVERAL};
 use super::reading::ReadBuffers;
+use super::term::narrow;
 use super::texts::Texts;
 use super::vocabulary::Vocabulary;
 use super::weights::{FieldWeight, Weights};
@@ -30,28 +31,37 @@ pub(super) struct IndexEntry {
     pub(super) server: Option<Arc<str>>,
     /// The order of registration, for ties; a replacement keeps it.
     pub(super) order: u64,
-    /// The terms of name, server, title and description in order, with [`BREAK`] between terms that
-    /// are not adjacent.
-    pub(super) sequence: Box<[u32]>,
-    /// The number of them that belong to the name.
+    /// The sequence of terms, then each term that occurs [`SEVERAL`] times or more and its number of
+    /// occurrences.
+    terms: Box<[u32]>,
+    sequence_len: u32,
+    /// The number of terms of the sequence that belong to the name.
     pub(super) name_len: u16,
     /// The number of terms in all fields: the length of the tool for plain BM25.
     pub(super) length: u32,
-    /// The terms that occur [`SEVERAL`] times or more, with their number of occurrences.
-    repeated: Box<[(u32, u16)]>,
 }
 
 impl IndexEntry {
+    /// Returns the terms of name, server, title and description in order, with [`BREAK`] between
+    /// terms that are not adjacent.
+    pub(super) fn sequence(&self) -> &[u32] {
+        &self.terms[..self.sequence_len as usize]
+    }
+
     /// Returns the terms of the name.
     pub(super) fn name(&self) -> &[u32] {
-        &self.sequence[..self.sequence.len().min(self.name_len.into())]
+        let sequence = self.sequence();
+        &sequence[..sequence.len().min(self.name_len.into())]
     }
 
     /// Returns the number of occurrences of a term of which the tool has this posting.
-    pub(super) fn count(&self, term: u32, posting: Posting) -> u16 {
-        let repeated = self.repeated.iter().filter(|_| posting.count() == SEVERAL);
-        let exact = repeated.clone().find(|repeated| repeated.0 == term);
-        exact.map_or(posting.count(), |repeated| repeated.1)
+    pub(super) fn count(&self, term: u32, posting: Posting) -> u32 {
+        if posting.count() < SEVERAL {
+            return posting.count().into();
+        }
+        let (repeated, _) = self.terms[self.sequence_len as usize..].as_chunks();
+        let own = repeated.iter().find(|[repeated, _]| *repeated == term);
+        own.map_or(SEVERAL.into(), |[_, count]| *count)
     }
 }
 
@@ -75,6 +85,8 @@ pub(super) struct Index {
     order: u64,
     reading: ReadBuffers,
     splitter: Splitter,
+    /// The spellings of the name that is added or removed.
+    key: String,
 }
 
 impl Default for Index {
@@ -98,6 +110,7 @@ impl Index {
             order: 0,
             reading: ReadBuffers::default(),
             splitter: Splitter::default(),
+            key: String::new(),
         }
     }
 
@@ -143,16 +156,19 @@ impl Index {
         self.read(&definition, server.as_deref());
         self.insert(slot);
         self.texts.put(slot, &self.reading.text);
-        keys(&definition.name, server.as_deref(), &mut |key| self.vocabulary.add_name(key, slot));
+        let Self { vocabulary, key, .. } = self;
+        keys(&definition.name, server.as_deref(), key, &mut |key| vocabulary.add_name(key, slot));
         self.by_name.insert(&definition.name, slot);
         self.length += u64::from(self.reading.length);
-        let reading = &self.reading;
+        let reading = &mut self.reading;
+        let sequence_len = narrow(reading.sequence.len());
+        reading.append_repeated();
         self.slots[slot as usize] = Some(IndexEntry {
             order,
-            sequence: reading.sequence.as_slice().into(),
+            terms: reading.sequence.as_slice().into(),
+            sequence_len,
             name_len: u16::try_from(reading.name_len).unwrap_or(u16::MAX),
             length: reading.length,
-            repeated: reading.repeated().collect(),
             definition,
             server,
         });
@@ -188,7 +204,8 @@ impl Index {
         let slot = self.by_name.remove(name)?;
         let entry = self.slots[slot as usize].take()?;
         self.free.push(slot);
-        keys(name, entry.server.as_deref(), &mut |key| self.vocabulary.remove_name(key, slot));
+        let Self { vocabulary, key, .. } = self;
+        keys(name, entry.server.as_deref(), key, &mut |key| vocabulary.remove_name(key, slot));
         // Reading it again gives the same terms, so nothing has to remember which they were.
         self.read(&entry.definition, entry.server.as_deref());
         for local in &self.reading.locals {
@@ -227,12 +244,15 @@ impl Index {
                 // All words, before any is looked at: the processor then fetches several at once.
                 for word in words(text).take(left) {
                     left -= 1;
-                    reading.found.push(vocabulary.learn(word));
+                    let numbers = vocabulary.learn(word);
                     if matches!(field, Field::Name | Field::Server) {
-                        splitter.split(word, &definition.description, &mut |part| {
+                        let mut terms = vocabulary.pieces(numbers.clone()).iter();
+                        let is_known = terms.any(|term| term.is_known());
+                        splitter.split(word, is_known, &definition.description, &mut |part| {
                             reading.note_part(vocabulary, part, field);
                         });
                     }
+                    reading.found.push(numbers);
                 }
                 reading.note_found(vocabulary, field, weights.pair_length);
             }

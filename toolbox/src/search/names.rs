@@ -1,6 +1,5 @@
 //! Names of tools: their spellings, and the words of those that are written without separators.
 
-use super::compact::WordMap;
 use super::fields::qualified;
 use super::lists::{is_word, known};
 use super::term::push_key;
@@ -22,15 +21,20 @@ const MAX_PARTS: usize = 6;
 
 /// Visits the names of a tool without case and separators: as it is, without the server that it
 /// begins with, and with the server that it is from.
-pub(super) fn keys(name: &str, server: Option<&str>, visit: &mut dyn FnMut(&str)) {
+pub(super) fn keys(
+    name: &str,
+    server: Option<&str>,
+    key: &mut String,
+    visit: &mut dyn FnMut(&str),
+) {
     // All of them are ends of one text.
-    let mut key = String::with_capacity(server.map_or(0, str::len) + name.len());
-    push_key(server.unwrap_or_default(), &mut key);
+    key.clear();
+    push_key(server.unwrap_or_default(), key);
     let whole = key.len();
     let (prefix, bare) = qualified(name);
-    push_key(prefix.unwrap_or_default(), &mut key);
+    push_key(prefix.unwrap_or_default(), key);
     let unqualified = key.len();
-    push_key(bare, &mut key);
+    push_key(bare, key);
     let mut visit = |key: &str| {
         if !key.is_empty() {
             visit(key);
@@ -41,7 +45,7 @@ pub(super) fn keys(name: &str, server: Option<&str>, visit: &mut dyn FnMut(&str)
         visit(&key[unqualified..]);
     }
     if whole > 0 {
-        visit(&key);
+        visit(key);
     }
 }
 
@@ -49,8 +53,6 @@ pub(super) fn keys(name: &str, server: Option<&str>, visit: &mut dyn FnMut(&str)
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     terms: Terms,
-    /// For each word that was looked at whether it is one of general English.
-    general: WordMap<bool>,
     word: String,
     own: String,
     /// For each end within the word the number of parts up to there, and where the last begins.
@@ -63,17 +65,24 @@ impl Splitter {
     ///
     /// The words are those of the tool's own description and of general English, so that what a
     /// tool is found by depends on that tool alone. A word that is one of these itself is left
-    /// as it is.
-    pub(super) fn split(&mut self, word: &str, description: &str, visit: &mut dyn FnMut(&str)) {
+    /// as it is; `is_known` says that its stem is.
+    pub(super) fn split(
+        &mut self,
+        word: &str,
+        is_known: bool,
+        description: &str,
+        visit: &mut dyn FnMut(&str),
+    ) {
         let bytes = word.as_bytes();
-        if !(MIN_LEN..=words::MAX_WORD).contains(&bytes.len())
+        if is_known
+            || !(MIN_LEN..=words::MAX_WORD).contains(&bytes.len())
             || !bytes[0].is_ascii_alphabetic()
             || !bytes[1..].iter().all(u8::is_ascii_lowercase)
         {
             return;
         }
         words::fold(word, &mut self.word);
-        if self.is_general() {
+        if is_word(&self.word) {
             return;
         }
         words::fold(cut(description, super::fields::MAX_SUMMARY), &mut self.own);
@@ -124,16 +133,6 @@ impl Splitter {
             end = start;
         }
     }
-
-    /// Returns `true` if the word is one of general English.
-    fn is_general(&mut self) -> bool {
-        if let Some(&is_general) = self.general.get(&self.word) {
-            return is_general;
-        }
-        let is_general = is_word(&self.word) || known(&self.terms.joined(&[&self.word])).is_some();
-        self.general.insert(&self.word, is_general);
-        is_general
-    }
 }
 
 /// Returns a bit for each letter of a word; other characters share the bits.
@@ -144,6 +143,8 @@ fn letters(word: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::Splitter;
+    use crate::search::lists::known;
+    use crate::search::words::Terms;
 
     #[test]
     fn names_without_separators_are_taken_apart() {
@@ -165,7 +166,9 @@ mod tests {
         let mut splitter = Splitter::default();
         for (word, description, expected) in cases {
             let mut parts = Vec::new();
-            splitter.split(word, description, &mut |part| parts.insert(0, part.to_owned()));
+            let is_known = known(&Terms::default().joined(&[word])).is_some();
+            let mut visit = |part: &str| parts.insert(0, part.to_owned());
+            splitter.split(word, is_known, description, &mut visit);
             assert_eq!(parts, expected, "{word}");
         }
     }

@@ -51,10 +51,11 @@ impl ReadBuffers {
         self.length = 0;
     }
 
-    /// Returns the terms whose counts do not fit into their postings, with these.
-    pub(super) fn repeated(&self) -> impl Iterator<Item = (u32, u16)> {
+    /// Adds the terms whose counts do not fit into their postings, each with its count, behind the
+    /// sequence.
+    pub(super) fn append_repeated(&mut self) {
         let repeated = self.locals.iter().filter(|local| local.plain >= SEVERAL);
-        repeated.map(|local| (local.term, local.plain))
+        self.sequence.extend(repeated.flat_map(|local| [local.term, local.plain.into()]));
     }
 
     /// Reads the words of a text, which are in `found`.

@@ -335,10 +335,10 @@ impl Scratch {
         let weights = &index.weights;
         // A long text has many words in a row by chance, or on purpose.
         #[expect(clippy::cast_precision_loss, reason = "a count of words")]
-        let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
+        let length = (USUAL_SEQUENCE / entry.sequence().len() as f32).min(1.0);
         let mut phrases = 0.0;
         let mut last = None;
-        for (at, &term) in entry.sequence.iter().enumerate() {
+        for (at, &term) in entry.sequence().iter().enumerate() {
             let Some(&TermMark { rare, word, .. }) = self.marks.get(term) else {
                 last = None;
                 continue;

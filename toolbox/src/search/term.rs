@@ -28,6 +28,13 @@ pub(super) struct WordTerm {
     pub(super) faint: bool,
 }
 
+impl WordTerm {
+    /// Returns `true` if the term, or the word that it is a class of, stands in one of the lists.
+    pub(super) fn is_known(self) -> bool {
+        self.faint || matches!(self.role, TermRole::Stop | TermRole::Class)
+    }
+}
+
 impl TermRole {
     /// Returns the role of a term, and whether it is faint.
     pub(super) fn of(term: &Term<'_>, known: Option<&KnownTerm>) -> (Self, bool) {
