@@ -69,6 +69,8 @@ pub(super) struct Scratch {
     /// The sums of single sentences.
     lanes: [Vec<f32>; LANES],
     best: Vec<f32>,
+    /// The highest sum of each group of a block.
+    highest: Vec<f32>,
     pub(super) candidates: Vec<Ranked>,
     /// The terms of the candidates' names.
     names: Vec<u32>,
@@ -137,6 +139,7 @@ impl Default for Scratch {
             total: Vec::new(),
             lanes: Default::default(),
             best: Vec::new(),
+            highest: Vec::new(),
             candidates: Vec::new(),
             names: Vec::new(),
             marks: TermMarks::default(),
@@ -238,7 +241,7 @@ impl Scratch {
                 *sums = vec![0.0; BLOCK];
             }
         }
-        let mut threshold = 0.0;
+        let mut threshold = Threshold { score: 0.0, order: 0 };
         let mut lists = Vec::with_capacity(self.cursors.len());
         for (block, start) in (0..index.slots.len()).step_by(BLOCK).enumerate() {
             let len = BLOCK.min(index.slots.len() - start);
@@ -267,28 +270,38 @@ impl Scratch {
                     merge(&mut self.lanes, number % LANES, total, best, is_last.then_some(share));
                 }
             }
+            // The sums of places that no tool has are zero.
+            let sums = &mut self.total[..len.next_multiple_of(WIDTH)];
+            let group = group_len(len, keep);
+            self.highest.clear();
+            self.highest.extend(sums.chunks(group).map(highest));
             if filter.is_none() {
-                threshold = reached_by(&self.total[..len], keep).max(threshold);
+                let score = reached_by(&self.highest, keep);
+                if score > threshold.score {
+                    threshold = Threshold { score, order: 0 };
+                }
             }
-            for (group, sums) in self.total[..len].chunks_mut(WIDTH).enumerate() {
-                if sums.iter().map(|&sum| u32::from(sum > threshold)).sum::<u32>() > 0 {
-                    for (at, &score) in sums.iter().enumerate() {
-                        let slot = start + group * WIDTH + at;
-                        if score > threshold && index.passes(slot, filter) {
-                            #[expect(
-                                clippy::cast_possible_truncation,
-                                reason = "slots are counted in 32 bits"
-                            )]
-                            let slot = slot as u32;
-                            self.candidates.push(Ranked { slot, score, answers: 0 });
-                        }
-                    }
-                    if self.candidates.len() >= 4 * keep {
-                        threshold = cut(&mut self.candidates, keep, index);
+            for (number, &most) in self.highest.iter().enumerate() {
+                if most < threshold.score || most <= 0.0 {
+                    continue;
+                }
+                let from = number * group;
+                for (at, &score) in sums[from..len.min(from + group)].iter().enumerate() {
+                    let slot = start + from + at;
+                    if threshold.is_beaten(index, slot, score) && index.passes(slot, filter) {
+                        #[expect(
+                            clippy::cast_possible_truncation,
+                            reason = "slots are counted in 32 bits"
+                        )]
+                        let slot = slot as u32;
+                        self.candidates.push(Ranked { slot, score, answers: 0 });
                     }
                 }
-                sums.fill(0.0);
+                if self.candidates.len() >= 4 * keep {
+                    threshold = cut(&mut self.candidates, keep, index);
+                }
             }
+            sums.fill(0.0);
         }
         cut(&mut self.candidates, keep, index);
     }
@@ -480,19 +493,23 @@ fn add(sums: &mut [f32], postings: &[Posting], weight: f32) {
     }
 }
 
-/// Returns a number that at least `keep` of the sums are above, and few others.
-fn reached_by(sums: &[f32], keep: usize) -> f32 {
-    // The best of each part, of more parts than are kept by two thirds.
-    let part = sums.len() / (keep + keep / 3 * 2);
-    if part < WIDTH {
+/// Returns the number of sums in a group, of which a search looks at the highest first: some groups
+/// more than tools are kept, if there are as many.
+fn group_len(tools: usize, keep: usize) -> usize {
+    (tools / (4 * keep) / WIDTH).clamp(1, 4) * WIDTH
+}
+
+/// Returns a number that at least `keep` of the highest sums of groups are above, or 0.
+fn reached_by(highest: &[f32], keep: usize) -> f32 {
+    if highest.len() < keep {
         return 0.0;
     }
-    let mut best: Vec<f32> = sums.chunks_exact(part).map(highest).collect();
-    let (_, last, _) = best.select_nth_unstable_by(keep - 1, |a, b| b.total_cmp(a));
+    let mut highest = highest.to_vec();
+    let (_, last, _) = highest.select_nth_unstable_by(keep - 1, |a, b| b.total_cmp(a));
     last.next_down().max(0.0)
 }
 
-/// Returns the highest of the sums, but for the last few of an uneven number.
+/// Returns the highest of some sums, whose number is a multiple of [`WIDTH`].
 fn highest(sums: &[f32]) -> f32 {
     let higher = |a: f32, b: f32| if b > a { b } else { a };
     let mut highest = [0.0; WIDTH];
@@ -502,15 +519,33 @@ fn highest(sums: &[f32]) -> f32 {
     highest.into_iter().fold(0.0, higher)
 }
 
-/// Keeps the best, and returns the score that a further one has to beat.
-fn cut(candidates: &mut Vec<Ranked>, keep: usize, index: &Index) -> f32 {
+/// The last of the candidates that were kept, which a further one has to beat.
+#[derive(Debug, Clone, Copy)]
+struct Threshold {
+    score: f32,
+    /// The order of registration of the tool; less comes first among ties.
+    order: u64,
+}
+
+impl Threshold {
+    #[inline]
+    fn is_beaten(self, index: &Index, slot: usize, score: f32) -> bool {
+        score > self.score
+            || score >= self.score
+                && index.slots[slot].as_ref().is_some_and(|entry| entry.order < self.order)
+    }
+}
+
+/// Keeps the best, and returns the last of them if there were more.
+fn cut(candidates: &mut Vec<Ranked>, keep: usize, index: &Index) -> Threshold {
     if candidates.len() <= keep {
-        return 0.0;
+        return Threshold { score: 0.0, order: 0 };
     }
     let registered = |slot: u32| index.slots[slot as usize].as_ref().map(|entry| entry.order);
     candidates.select_nth_unstable_by(keep - 1, |a, b| {
         b.score.total_cmp(&a.score).then_with(|| registered(a.slot).cmp(&registered(b.slot)))
     });
     candidates.truncate(keep);
-    candidates[keep - 1].score
+    let Ranked { slot, score, .. } = candidates[keep - 1];
+    Threshold { score, order: registered(slot).unwrap_or_default() }
 }

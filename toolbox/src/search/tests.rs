@@ -281,3 +281,25 @@ fn ties_of_many_tools_are_as_many_as_asked_for_and_in_order() {
         }
     }
 }
+
+#[test]
+fn ties_of_tools_in_slots_of_others_are_in_order_of_registration() {
+    let name = |n: usize| format!("report_{n}");
+    let tool = |n| ToolDefinition::new(name(n), "Shows the sales", json!({"type": "object"}));
+    for count in [300, 3_000, 20_000] {
+        let catalog: Catalog = (0..count).map(tool).collect();
+        for n in 0..200 {
+            catalog.remove(&name(n));
+        }
+        catalog.extend((0..200).map(tool));
+        for filter in [false, true] {
+            let mut search = catalog.search("Shows the sales").limit(10);
+            if filter {
+                search = search.filter(|_| true);
+            }
+            let hits = search.hits();
+            let names: Vec<_> = hits.iter().map(|hit| hit.definition.name.clone()).collect();
+            assert_eq!(names, (200..210).map(name).collect::<Vec<_>>(), "{count}");
+        }
+    }
+}
