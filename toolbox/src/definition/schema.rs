@@ -5,7 +5,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-#[cfg(feature = "search")]
 use serde::de::DeserializeSeed;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -50,7 +49,7 @@ impl Schema {
     }
 
     /// Reads the schema piece by piece, from its text if it has one.
-    #[cfg(feature = "search")]
+    #[allow(dead_code, reason = "for tool search")]
     pub(crate) fn read_with<'s>(&'s self, seed: impl DeserializeSeed<'s, Value = ()>) {
         // It was written from a value, and a seed that takes any value meets no error.
         let _ = match (self.0.value.get(), &*self.0.text) {
