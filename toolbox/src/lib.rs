@@ -132,6 +132,7 @@ pub mod results;
 pub mod schema;
 #[cfg(feature = "search")]
 pub mod search;
+mod sort;
 #[cfg(feature = "_store")]
 pub mod store;
 mod sync;

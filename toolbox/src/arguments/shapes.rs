@@ -3,7 +3,6 @@
 //! They differ where a type has a `#[serde(alias)]`: serde takes both names, and the schema has
 //! one.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
@@ -17,11 +16,14 @@ const CHOICE: usize = 1;
 /// The bit of an address that is set if the names are those of the schema.
 const IN_SCHEMA: usize = 2;
 
+/// Lists of names, each sorted and without duplicates.
+type NameLists = Vec<Vec<String>>;
+
 /// The names of a schema's objects and choices.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
-    objects: BTreeSet<BTreeSet<String>>,
-    choices: BTreeSet<BTreeSet<String>>,
+    objects: NameLists,
+    choices: NameLists,
     /// Answers about lists of names, by their addresses: each type has one static list.
     known: [AtomicUsize; SLOTS],
 }
@@ -46,19 +48,21 @@ impl Shapes {
 
     fn take(&mut self, map: &Map<String, Value>) {
         if let Some(Value::Object(properties)) = map.get("properties") {
-            self.objects.insert(properties.keys().cloned().collect());
-        }
-        if map.contains_key("enum") {
-            self.choices.insert(variants(map).collect());
+            self.objects.push(sorted(properties.keys().map(String::as_str).collect()));
         }
         for keyword in ["oneOf", "anyOf"] {
             if let Some(Value::Array(branches)) = map.get(keyword) {
-                let maps = branches.iter().filter_map(Value::as_object);
-                self.choices.insert(maps.flat_map(variants).collect());
+                let mut names = Vec::new();
+                for branch in branches.iter().filter_map(Value::as_object) {
+                    add_variants(branch, &mut names);
+                }
+                self.choices.push(sorted(names));
             }
         }
         // A choice of one value has no list of names.
-        self.choices.insert(variants(map).collect());
+        let mut names = Vec::new();
+        add_variants(map, &mut names);
+        self.choices.push(sorted(names));
     }
 
     /// Returns `true` if the fields of a struct are those of an object of the schema.
@@ -74,12 +78,7 @@ impl Shapes {
     }
 
     #[inline]
-    fn tell(
-        &self,
-        names: &'static [&'static str],
-        kind: usize,
-        in_schema: &BTreeSet<BTreeSet<String>>,
-    ) -> bool {
+    fn tell(&self, names: &'static [&'static str], kind: usize, in_schema: &NameLists) -> bool {
         let address = names.as_ptr().addr() | kind;
         let home = (address >> 4) % SLOTS;
         // Lists whose addresses share a slot take the next ones, so that none evicts another.
@@ -98,23 +97,27 @@ impl Shapes {
 }
 
 #[cold]
-fn look_up(
-    names: &[&str],
-    in_schema: &BTreeSet<BTreeSet<String>>,
-    slot: &AtomicUsize,
-    address: usize,
-) -> bool {
-    let names: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let is_in_schema = in_schema.contains(&names);
+fn look_up(names: &[&str], in_schema: &NameLists, slot: &AtomicUsize, address: usize) -> bool {
+    let is_in_schema = in_schema.contains(&sorted(names.to_vec()));
     slot.store(address | if is_in_schema { IN_SCHEMA } else { 0 }, Ordering::Relaxed);
     is_in_schema
 }
 
-/// Returns the variants of an enum that one branch of a choice describes.
-fn variants(branch: &Map<String, Value>) -> impl Iterator<Item = String> {
-    let listed = branch.get("enum").and_then(Value::as_array).into_iter().flatten();
-    let texts = listed.chain(branch.get("const")).filter_map(Value::as_str).map(str::to_owned);
-    let properties = branch.get("properties").and_then(Value::as_object);
-    let keyed = properties.filter(|properties| properties.len() == 1).into_iter().flatten();
-    texts.chain(keyed.map(|(name, _)| name.clone()))
+fn sorted(mut names: Vec<&str>) -> Vec<String> {
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Adds the variants of an enum that one branch of a choice describes.
+fn add_variants<'s>(branch: &'s Map<String, Value>, names: &mut Vec<&'s str>) {
+    if let Some(Value::Array(listed)) = branch.get("enum") {
+        names.extend(listed.iter().filter_map(Value::as_str));
+    }
+    names.extend(branch.get("const").and_then(Value::as_str));
+    if let Some(Value::Object(properties)) = branch.get("properties")
+        && properties.len() == 1
+    {
+        names.extend(properties.keys().map(String::as_str));
+    }
 }

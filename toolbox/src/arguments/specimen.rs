@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::schema::walk::items;
+
 /// The most levels of a specimen.
 const MAX_DEPTH: usize = 12;
 
@@ -27,9 +29,8 @@ fn value(schema: &Value, root: &Value, depth: usize, maps: &mut usize) -> Value 
         return value(target, root, depth + 1, maps);
     }
     for keyword in ["anyOf", "oneOf"] {
-        let branches = map.get(keyword).and_then(Value::as_array).into_iter().flatten();
-        let mut branches = branches.filter(|branch| branch["type"] != "null");
-        if let Some(branch) = branches.next() {
+        let mut branches = items(map, keyword).iter();
+        if let Some(branch) = branches.find(|branch| branch["type"] != "null") {
             return value(branch, root, depth + 1, maps);
         }
     }
@@ -43,14 +44,14 @@ fn value(schema: &Value, root: &Value, depth: usize, maps: &mut usize) -> Value 
         Some("boolean") => json!(true),
         Some("string") => json!(text(map)),
         Some("array") => {
-            let listed = map.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
-            let mut items: Vec<Value> =
+            let listed = items(map, "prefixItems").iter();
+            let mut values: Vec<Value> =
                 listed.map(|item| value(item, root, depth + 1, maps)).collect();
             let least = map.get("minItems").and_then(Value::as_u64).unwrap_or(1).min(64);
-            while let Some(item) = map.get("items").filter(|_| (items.len() as u64) < least) {
-                items.push(value(item, root, depth + 1, maps));
+            while let Some(item) = map.get("items").filter(|_| (values.len() as u64) < least) {
+                values.push(value(item, root, depth + 1, maps));
             }
-            Value::Array(items)
+            Value::Array(values)
         }
         Some("object") => object(map, root, depth, maps),
         _ => Value::Null,
@@ -59,8 +60,10 @@ fn value(schema: &Value, root: &Value, depth: usize, maps: &mut usize) -> Value 
 
 fn object(map: &Map<String, Value>, root: &Value, depth: usize, maps: &mut usize) -> Value {
     let mut fields = Map::new();
-    for (name, field) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        fields.insert(name.clone(), value(field, root, depth + 1, maps));
+    if let Some(Value::Object(properties)) = map.get("properties") {
+        for (name, field) in properties {
+            fields.insert(name.clone(), value(field, root, depth + 1, maps));
+        }
     }
     let rest = map.get("additionalProperties").filter(|rest| **rest != false);
     let patterns = map.get("patternProperties").and_then(Value::as_object);

@@ -1,6 +1,6 @@
 //! Changes of the contents of resources, and who wants to hear of them.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,14 +10,14 @@ use tokio::sync::{broadcast, watch};
 const WAITING_UPDATES: usize = 64;
 
 /// The URIs that somebody wants to hear of, each with the number of those.
-pub(crate) type WantedUris = watch::Receiver<BTreeMap<Arc<str>, usize>>;
+pub(crate) type WantedUris = watch::Receiver<HashMap<String, usize>>;
 
 /// The channels between those who change resources and those who want to hear of it; clones share
 /// them.
 #[derive(Clone)]
 pub(super) struct ResourceNotices {
     pub(super) updates: broadcast::Sender<Arc<str>>,
-    wanted: watch::Sender<BTreeMap<Arc<str>, usize>>,
+    wanted: watch::Sender<HashMap<String, usize>>,
     /// `true` if some resources are skills, or may become some.
     pub(super) skills: Arc<AtomicBool>,
 }
@@ -31,9 +31,8 @@ impl Default for ResourceNotices {
 
 impl ResourceNotices {
     pub(super) fn want(&self, uri: &str) -> WantedUri {
-        let uri: Arc<str> = Arc::from(uri);
-        self.wanted.send_modify(|all| *all.entry(Arc::clone(&uri)).or_default() += 1);
-        WantedUri { notices: self.clone(), uri }
+        self.wanted.send_modify(|all| *all.entry(uri.to_owned()).or_default() += 1);
+        WantedUri { notices: self.clone(), uri: uri.to_owned() }
     }
 
     pub(super) fn wanted(&self) -> WantedUris {
@@ -44,7 +43,7 @@ impl ResourceNotices {
 /// A URI that somebody wants to hear of, until this is dropped.
 pub(crate) struct WantedUri {
     notices: ResourceNotices,
-    uri: Arc<str>,
+    uri: String,
 }
 
 impl WantedUri {

@@ -73,7 +73,8 @@ impl Question {
     pub fn options(&self) -> Vec<&str> {
         let Some((_, schema)) = self.only_field() else { return Vec::new() };
         let list = ["enum", "examples"].into_iter().find_map(|key| schema.get(key)?.as_array());
-        list.into_iter().flatten().filter_map(Value::as_str).collect()
+        let list = list.map_or(&[][..], Vec::as_slice);
+        list.iter().filter_map(Value::as_str).collect()
     }
 }
 

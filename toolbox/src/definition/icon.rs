@@ -85,7 +85,7 @@ impl Icon {
             let scheme = icon.src.split(':').next().unwrap_or_default();
             ["https", "data"].iter().any(|safe| scheme.eq_ignore_ascii_case(safe))
         };
-        let icons = list.and_then(Value::as_array).into_iter().flatten();
+        let icons = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter();
         icons.filter_map(|icon| Self::deserialize(icon).ok()).filter(is_safe).collect()
     }
 }

@@ -58,20 +58,21 @@ impl ToolDefinition {
             });
         }
         let schema = self.input_schema.read();
-        let arguments = schema["properties"].as_object();
-        let silent = |schema: &Value| {
+        let lacks_text = |schema: &Value| {
+            schema["description"].as_str().is_none_or(|text| text.trim().is_empty())
+        };
+        let is_silent = |schema: &Value| {
             let definition = schema["$ref"]
                 .as_str()
                 .and_then(|reference| schema.pointer(reference.strip_prefix('#')?));
-            [Some(schema), definition].into_iter().flatten().all(|schema| {
-                schema["description"].as_str().is_none_or(|text| text.trim().is_empty())
-            })
+            lacks_text(schema) && definition.is_none_or(lacks_text)
         };
-        let silent = arguments.into_iter().flatten().filter(|(_, schema)| silent(schema));
-        lints.extend(silent.map(|(argument, _)| Lint::UndescribedArgument {
-            tool: self.name.clone(),
-            argument: argument.clone(),
-        }));
+        if let Value::Object(arguments) = &schema["properties"] {
+            for (argument, _) in arguments.iter().filter(|(_, schema)| is_silent(schema)) {
+                let (tool, argument) = (self.name.clone(), argument.clone());
+                lints.push(Lint::UndescribedArgument { tool, argument });
+            }
+        }
         lints
     }
 }

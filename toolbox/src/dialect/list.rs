@@ -296,11 +296,18 @@ impl DefinitionList {
 impl Serialize for DefinitionList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.is_framed() {
-            serializer.collect_seq([HashMap::from([("functionDeclarations", Entries(self))])])
+            serializer.collect_seq([Framed { function_declarations: Entries(self) }])
         } else {
             Entries(self).serialize(serializer)
         }
     }
+}
+
+/// The tools of a list, in the object that Gemini's `generateContent` takes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Framed<'a> {
+    function_declarations: Entries<'a>,
 }
 
 /// The tools of a list, as an array.

@@ -1,6 +1,5 @@
 //! Editing of a transcript: whatever is taken out or replaced, every call keeps its result.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,7 +43,9 @@ impl History {
     /// if there is none.
     pub fn insert_user(&mut self, position: usize, content: impl Into<UserContent>) {
         let position = position.min(self.len());
-        self.pinned = self.pinned.iter().map(|at| at + usize::from(*at >= position)).collect();
+        for pinned in &mut self.pinned {
+            *pinned += usize::from(*pinned >= position);
+        }
         self.messages.insert(position, Message::User(content.into().into_parts()));
     }
 
@@ -53,21 +54,22 @@ impl History {
     /// at the position.
     pub fn pin(&mut self, position: usize) -> bool {
         let is_there = position < self.len();
-        if is_there {
-            self.pinned.insert(position);
+        if is_there && let Err(at) = self.pinned.binary_search(&position) {
+            self.pinned.insert(at, position);
         }
         is_there
     }
 
     /// Unpins a message. Returns `false` if it was not pinned.
     pub fn unpin(&mut self, position: usize) -> bool {
-        self.pinned.remove(&position)
+        let found = self.pinned.binary_search(&position);
+        found.map(|at| self.pinned.remove(at)).is_ok()
     }
 
     /// Returns `true` if the message at a position is pinned.
     #[must_use]
     pub fn is_pinned(&self, position: usize) -> bool {
-        self.pinned.contains(&position)
+        self.pinned.binary_search(&position).is_ok()
     }
 
     /// Returns the positions of each turn: messages of the user, and all replies up to the next
@@ -178,76 +180,21 @@ impl History {
     /// Takes out the messages at the positions that `is_wanted` holds for, and returns them.
     pub(crate) fn take_out(&mut self, is_wanted: impl Fn(usize) -> bool) -> History {
         let mut removed = History::new();
-        let mut pinned = BTreeSet::new();
+        let mut pinned = Vec::new();
         let messages = std::mem::take(&mut self.messages);
         for (at, message) in messages.into_iter().enumerate() {
-            let is_pinned = self.pinned.contains(&at);
+            let is_pinned = self.is_pinned(at);
             if is_wanted(at) && !is_pinned {
                 removed.messages.push(message);
                 continue;
             }
             if is_pinned {
-                pinned.insert(self.messages.len());
+                pinned.push(self.messages.len());
             }
             self.messages.push(message);
         }
         self.pinned = pinned;
         removed
-    }
-}
-
-/// The difference between a transcript and an edited one, for a log.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) struct HistoryEdit {
-    /// For each message, its position in the transcript before; none for the next of `new`.
-    messages: Vec<Option<usize>>,
-    new: History,
-}
-
-impl HistoryEdit {
-    /// Returns the difference, if there is one.
-    pub(crate) fn between(before: &History, after: &History) -> Option<Self> {
-        let mut edit = Self { messages: Vec::with_capacity(after.len()), new: History::new() };
-        let mut from = 0;
-        for (at, message) in after.messages().iter().enumerate() {
-            let is_pinned = after.is_pinned(at);
-            let kept = before.messages()[from..]
-                .iter()
-                .position(|own| own.is_same(message))
-                .map(|found| from + found)
-                .filter(|found| before.is_pinned(*found) == is_pinned);
-            if let Some(found) = kept {
-                from = found + 1;
-            } else {
-                edit.new.messages.push(message.clone());
-                if is_pinned {
-                    edit.new.pin(edit.new.len() - 1);
-                }
-            }
-            edit.messages.push(kept);
-        }
-        let is_same = edit.new.is_empty() && edit.messages.len() == before.len();
-        (!is_same).then_some(edit)
-    }
-
-    /// Returns the edited transcript, given the one before; none if it is not that one.
-    pub(crate) fn apply(&self, before: &History) -> Option<History> {
-        let mut after = History::new();
-        let mut new = 0;
-        for kept in &self.messages {
-            let (source, at) = match kept {
-                Some(at) => (before, *at),
-                None => {
-                    new += 1;
-                    (&self.new, new - 1)
-                }
-            };
-            after.messages.push(source.messages().get(at)?.clone());
-            if source.is_pinned(at) {
-                after.pin(after.len() - 1);
-            }
-        }
-        Some(after)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The transcript of a conversation, in which every call has its result.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ use crate::validate::{ValidationLimits, bound};
 #[derive(Clone, Default)]
 pub struct History {
     pub(super) messages: Vec<Message>,
-    /// The positions of messages that stay.
-    pub(super) pinned: BTreeSet<usize>,
+    /// The positions of messages that stay, in order.
+    pub(super) pinned: Vec<usize>,
     /// The large results that the messages name by handle. They are not part of a stored
     /// transcript.
     results: Option<TranscriptResults>,
@@ -348,14 +348,14 @@ impl History {
     ) {
         if let Some(step) = open {
             if step.is_pinned {
-                self.pinned.insert(self.len());
+                self.pinned.push(self.len());
             }
             let (reply, results) = step.finish(repairs);
             self.push_step(reply, results);
         }
         for (message, is_pinned) in users.drain(..) {
             if is_pinned {
-                self.pinned.insert(self.len());
+                self.pinned.push(self.len());
             }
             self.messages.push(message);
         }
@@ -367,7 +367,8 @@ struct FoundStep {
     reply: Reply,
     /// The ids of the calls in the original transcript, in the order of the calls.
     known_as: Vec<String>,
-    results: HashMap<usize, ToolResult>,
+    /// The results, in the order of the calls.
+    results: Vec<Option<ToolResult>>,
     is_pinned: bool,
 }
 
@@ -377,18 +378,17 @@ impl FoundStep {
         taken: &mut HashSet<String>,
         repairs: &mut Vec<HistoryRepair>,
     ) -> Self {
-        let known_as = reply.tool_calls().map(|call| call.id.clone()).collect();
+        let known_as: Vec<_> = reply.tool_calls().map(|call| call.id.clone()).collect();
         rename_calls(&mut reply, taken, repairs);
         present_arguments(&mut reply, repairs);
-        Self { reply, known_as, results: HashMap::new(), is_pinned: false }
+        let results = vec![None; known_as.len()];
+        Self { reply, known_as, results, is_pinned: false }
     }
 
     fn take(&mut self, call_id: String, result: ToolResult, repairs: &mut Vec<HistoryRepair>) {
         let mut places = (0..self.known_as.len()).filter(|at| self.known_as[*at] == call_id);
-        match places.clone().find(|at| !self.results.contains_key(at)) {
-            Some(at) => {
-                self.results.insert(at, result);
-            }
+        match places.clone().find(|at| self.results[*at].is_none()) {
+            Some(at) => self.results[at] = Some(result),
             None if places.next().is_some() => {
                 repairs.push(HistoryRepair::SecondResult { call_id });
             }
@@ -396,10 +396,10 @@ impl FoundStep {
         }
     }
 
-    fn finish(mut self, repairs: &mut Vec<HistoryRepair>) -> (Reply, Vec<ToolResult>) {
+    fn finish(self, repairs: &mut Vec<HistoryRepair>) -> (Reply, Vec<ToolResult>) {
         let mut results = Vec::with_capacity(self.known_as.len());
-        for (at, call) in self.reply.tool_calls().enumerate() {
-            let mut result = self.results.remove(&at).unwrap_or_else(|| {
+        for (call, found) in self.reply.tool_calls().zip(self.results) {
+            let mut result = found.unwrap_or_else(|| {
                 repairs.push(HistoryRepair::DanglingCall {
                     call_id: call.id.clone(),
                     tool: call.name.clone(),

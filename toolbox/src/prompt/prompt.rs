@@ -97,7 +97,7 @@ impl PromptArgument {
             required: is_required(name),
         };
         let properties = schema["properties"].as_object();
-        properties.into_iter().flatten().map(argument).collect()
+        properties.map_or_else(Vec::new, |properties| properties.iter().map(argument).collect())
     }
 }
 

@@ -27,22 +27,21 @@ impl Kinds {
     /// kinds. When in doubt, a schema accepts a kind.
     pub(crate) fn of(schema: &Value, definitions: Option<&Object>) -> Self {
         let mut known: HashMap<&str, Self> = HashMap::new();
-        let definitions = definitions.into_iter().flatten();
-        let definitions: Vec<(&str, &Value)> =
-            definitions.map(|(name, body)| (name.as_str(), body)).collect();
+        let no_definitions = Object::new();
+        let definitions = definitions.unwrap_or(&no_definitions);
         loop {
             let mut changed = false;
-            for (name, body) in &definitions {
-                let kinds = Self::read(body, &known, &definitions);
+            for (name, body) in definitions {
+                let kinds = Self::read(body, &known, definitions);
                 changed |= known.insert(name, kinds).unwrap_or(Self::NONE) != kinds;
             }
             if !changed {
-                return Self::read(schema, &known, &definitions);
+                return Self::read(schema, &known, definitions);
             }
         }
     }
 
-    fn read(schema: &Value, known: &HashMap<&str, Self>, definitions: &[(&str, &Value)]) -> Self {
+    fn read(schema: &Value, known: &HashMap<&str, Self>, definitions: &Object) -> Self {
         if walk::is_deeper(schema, walk::MAX_HEIGHT) {
             return Self::ALL;
         }
@@ -61,7 +60,7 @@ impl Kinds {
             _ => Self::ALL,
         };
         if let Some(name) = walk::reference(map).and_then(walk::definition_name) {
-            let defined = definitions.iter().any(|(other, _)| *other == name);
+            let defined = definitions.contains_key(&name);
             let target = known.get(name.as_str()).copied();
             kinds = kinds.and(if defined { target.unwrap_or(Self::NONE) } else { Self::ALL });
         }
@@ -92,13 +91,13 @@ impl Kinds {
         kinds = without(kinds, crossed("minLength", "maxLength"), Self::STRING);
         let least = number("minItems").unwrap_or(0.0);
         let item = |name: &str| map.get(name).is_some_and(|item| read(item) == Self::NONE);
-        let mut listed = map.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
+        let mut listed = walk::items(map, "prefixItems").iter();
         let gone = crossed("minItems", "maxItems")
             || (least > 0.0 && (item("items") || listed.any(|item| read(item) == Self::NONE)));
         kinds = without(kinds, gone, Self::ARRAY);
         let properties = map.get("properties");
-        let required = map.get("required").and_then(Value::as_array).into_iter().flatten();
-        let mut required = required.filter_map(|name| properties?.get(name.as_str()?));
+        let mut required =
+            walk::items(map, "required").iter().filter_map(|name| properties?.get(name.as_str()?));
         let gone = crossed("minProperties", "maxProperties")
             || required.any(|property| read(property) == Self::NONE);
         without(kinds, gone, Self::OBJECT)

@@ -5,6 +5,8 @@ mod inline;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 pub(crate) use inline::merged;
@@ -145,7 +147,7 @@ fn collapse(map: &mut Object) {
         };
         let typed = map.get("type").is_none_or(|kind| kind == "string");
         let values: Vec<Value> = choices.into_iter().flatten().cloned().collect();
-        let distinct = values.iter().collect::<std::collections::HashSet<_>>().len();
+        let distinct = values.iter().filter_map(Value::as_str).collect::<HashSet<_>>().len();
         if !typed || values.is_empty() || map.contains_key("const") || map.contains_key("enum") {
             continue;
         }

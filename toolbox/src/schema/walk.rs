@@ -26,6 +26,11 @@ const MANY: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 const NAMED: &[&str] =
     &["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
+/// Returns the items of an array keyword; none if it is missing or no array.
+pub(crate) fn items<'v>(map: &'v Object, keyword: &str) -> &'v [Value] {
+    map.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
 /// Returns `true` for keywords that annotate a schema and do not constrain the instance.
 pub(crate) fn is_annotation(keyword: &str) -> bool {
     matches!(

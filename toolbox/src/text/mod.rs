@@ -1,4 +1,4 @@
-//! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close
+//! Helpers over text, which know no other module but `sort`: cleaning and quoting of untrusted text, close
 //! names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;

@@ -1,5 +1,7 @@
 //! Search for the name that was probably meant.
 
+use crate::sort::sorted_order;
+
 /// Longer names are not compared: they are rarely misspelled, and the comparison is quadratic.
 const LONGEST: usize = 64;
 
@@ -26,12 +28,11 @@ pub(crate) fn nearest_n<'a>(
 
 fn ranked<'a>(name: &str, candidates: &mut dyn Iterator<Item = &'a str>, n: usize) -> Vec<&'a str> {
     let Some(name) = fold(name) else { return Vec::new() };
-    let mut ranked: Vec<(usize, &str)> = candidates
+    let ranked: Vec<(usize, &str)> = candidates
         .filter_map(|candidate| Some((distance_within(&name, &fold(candidate)?)?, candidate)))
         .collect();
-    ranked.sort_by_key(|&(distance, _)| distance);
-    ranked.truncate(n);
-    ranked.into_iter().map(|(_, candidate)| candidate).collect()
+    let order = sorted_order(ranked.len(), &|a, b| ranked[a].0.cmp(&ranked[b].0));
+    order.into_iter().take(n).map(|at| ranked[at].1).collect()
 }
 
 /// Returns the letters and digits of a name, in lower case.

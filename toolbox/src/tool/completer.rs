@@ -225,17 +225,18 @@ pub(crate) struct Completers(Arc<Vec<(String, Tool)>>);
 impl Completers {
     /// Returns completers for the arguments of a schema whose values are listed in it.
     pub(crate) fn of_schema(schema: &Value) -> Self {
-        let properties = schema["properties"].as_object().into_iter().flatten();
-        let listed = properties.filter_map(|(name, property)| {
+        let mut all = Vec::new();
+        let Value::Object(properties) = &schema["properties"] else { return Self::default() };
+        for (name, property) in properties {
             let mut values = values_of(property, schema, &mut Vec::new());
             let mut seen = HashSet::new();
             values.retain(|value| seen.insert(value.clone()));
-            let complete = |values: Vec<String>| {
-                completing(move |request: &CompletionRequest| request.matching(&values[..]))
-            };
-            (!values.is_empty()).then(|| (name.clone(), complete(values)))
-        });
-        Self(Arc::new(listed.collect()))
+            if !values.is_empty() {
+                let complete = move |request: &CompletionRequest| request.matching(&values[..]);
+                all.push((name.clone(), completing(complete)));
+            }
+        }
+        Self(Arc::new(all))
     }
 
     pub(crate) fn with<M>(self, argument: &str, completer: impl Completer<M>) -> Self {
@@ -280,13 +281,14 @@ fn values_of<'s>(
         return values.iter().filter_map(texts).collect();
     }
     let forms = property["oneOf"].as_array().or_else(|| property["anyOf"].as_array());
-    let forms = forms.into_iter().flatten();
-    forms
-        .flat_map(|form| match &form["const"] {
-            Value::Null => values_of(form, schema, followed),
-            value => texts(value).into_iter().collect(),
-        })
-        .collect()
+    let mut values = Vec::new();
+    for form in forms.map_or(&[][..], Vec::as_slice) {
+        match &form["const"] {
+            Value::Null => values.append(&mut values_of(form, schema, followed)),
+            value => values.extend(texts(value)),
+        }
+    }
+    values
 }
 
 /// Returns the tool that runs a completer.

@@ -454,7 +454,8 @@ impl<'a> Checker<'a> {
             self.check(value, schema);
         }
         let mut known = by_name.is_some();
-        for (pattern, schema) in patterns.into_iter().flatten() {
+        let Some(patterns) = patterns else { return known };
+        for (pattern, schema) in patterns {
             if !cfg!(feature = "pattern") {
                 // The names that a pattern allows are unknown without the feature, so none is
                 // refused.
@@ -512,10 +513,13 @@ impl<'a> Checker<'a> {
         let mut open = vec![schema];
         for _ in 0..64 {
             let Some(schema) = open.pop() else { break };
-            let declared = schema.keyword("properties").and_then(Value::as_object);
-            names.extend(declared.into_iter().flatten().map(|(name, _)| name.as_str()));
-            let rules = schema.keyword("patternProperties").and_then(Value::as_object);
-            patterns.extend(rules.into_iter().flatten().map(|(pattern, _)| pattern.as_str()));
+            for (keyword, found) in
+                [("properties", &mut names), ("patternProperties", &mut patterns)]
+            {
+                if let Some(Value::Object(declared)) = schema.keyword(keyword) {
+                    found.extend(declared.keys().map(String::as_str));
+                }
+            }
             if schema.keyword("unevaluatedProperties").is_some() {
                 open.extend(self.refs.target(schema));
                 for keyword in ["allOf", "anyOf", "oneOf"] {

@@ -35,8 +35,8 @@ impl<'a> Checker<'a> {
     /// Checks the requirements of present fields on the others.
     pub(super) fn dependents(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         for keyword in ["dependentRequired", "dependencies"] {
-            let rules = self.keyword(map, keyword).and_then(Value::as_object);
-            for (name, needed) in rules.into_iter().flatten() {
+            let Some(Value::Object(rules)) = self.keyword(map, keyword) else { continue };
+            for (name, needed) in rules {
                 let Some(needed) = needed.as_array().filter(|_| node.field(name).is_some()) else {
                     continue;
                 };
@@ -77,9 +77,15 @@ impl<'a> Checker<'a> {
 
     /// Returns the schemas that apply because a field is present.
     pub(super) fn dependent(&self, node: Node<'a>, map: &'a Map<String, Value>) -> Vec<&'a Value> {
-        let all = ["dependentSchemas", "dependencies"].into_iter();
-        let all = all.filter_map(|keyword| self.keyword(map, keyword)?.as_object()).flatten();
-        let all = all.filter(|(name, schema)| !schema.is_array() && node.field(name).is_some());
-        all.map(|(_, schema)| schema).collect()
+        let mut all = Vec::new();
+        for keyword in ["dependentSchemas", "dependencies"] {
+            let Some(Value::Object(schemas)) = self.keyword(map, keyword) else { continue };
+            for (name, schema) in schemas {
+                if !schema.is_array() && node.field(name).is_some() {
+                    all.push(schema);
+                }
+            }
+        }
+        all
     }
 }

@@ -5,8 +5,9 @@
 //! its text. The kind of a value is in the text itself, at the offset.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::ops::Range;
+
+use crate::sort::sorted_order;
 
 /// The token that the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,10 +329,12 @@ impl<'a> JsonParser<'a> {
             };
         }
         // Inner objects close before outer ones, so flaws are found out of order.
-        self.flaws.sort_unstable_by_key(|flaw| match flaw {
-            Flaw::Duplicate(at) | Flaw::Range(at) => *at,
-        });
-        Ok(Document { text: self.text, tape: self.tape, flaws: self.flaws })
+        let offset = |number: usize| match self.flaws[number] {
+            Flaw::Duplicate(at) | Flaw::Range(at) => at,
+        };
+        let order = sorted_order(self.flaws.len(), &|a, b| offset(a).cmp(&offset(b)));
+        let flaws = order.into_iter().map(|at| self.flaws[at]).collect();
+        Ok(Document { text: self.text, tape: self.tape, flaws })
     }
 
     fn step(&mut self, want: Want) -> Want {
@@ -400,26 +403,23 @@ impl<'a> JsonParser<'a> {
     /// Finds duplicate keys by sorting: without a table of owned keys, and never in quadratic time.
     fn find_duplicates(&mut self, top: usize) {
         let node = |at| Node { text: self.text, tape: &self.tape, at };
-        let mut keys: Vec<u32> = node(top).fields().map(|(key, _)| small(key.at)).collect();
+        let keys: Vec<usize> = node(top).fields().map(|(key, _)| key.at).collect();
         if keys.len() < 2 {
             return;
         }
-        // Behind a pointer: the sort has the comparison in many places.
-        let by_name: &dyn Fn(u32, u32) -> Ordering = &|a, b| {
-            let (a, b) = (node(a as usize).raw_string(), node(b as usize).raw_string());
+        let by_name = |a: usize, b: usize| {
+            let (a, b) = (node(keys[a]).raw_string(), node(keys[b]).raw_string());
             if a.as_bytes().contains(&b'\\') || b.as_bytes().contains(&b'\\') {
                 Chars { rest: a }.cmp(Chars { rest: b })
             } else {
                 a.cmp(b)
             }
         };
-        keys.sort_unstable_by(|&a, &b| by_name(a, b).then(a.cmp(&b)));
-        let twice: Vec<Flaw> = keys
-            .windows(2)
-            .filter(|pair| by_name(pair[0], pair[1]).is_eq())
-            .map(|pair| Flaw::Duplicate(self.tape[pair[1] as usize] as usize))
-            .collect();
-        self.flaws.extend(twice);
+        for pair in sorted_order(keys.len(), &by_name).windows(2) {
+            if by_name(pair[0], pair[1]).is_eq() {
+                self.flaws.push(Flaw::Duplicate(self.tape[keys[pair[1]]] as usize));
+            }
+        }
     }
 
     fn string(&mut self) -> Result<(), ParseError> {

@@ -22,7 +22,7 @@ pub(super) fn is_read<'s>(schema: &'s Value, refs: &References<'s>) -> bool {
     let mut followed = HashSet::new();
     let mut open = vec![schema];
     while let Some(next) = open.pop() {
-        let Some(map) = next.as_object().filter(|map| seen.insert(std::ptr::from_ref(*map))) else {
+        let Some(map) = next.as_object().filter(|_| seen.insert(std::ptr::from_ref(next))) else {
             continue;
         };
         if !is_pattern_read(map) || OPTIONAL.iter().any(|keyword| map.has_keyword(keyword)) {

@@ -285,8 +285,9 @@ fn name_once<'s>(
 /// Calls `visit` with each direct subschema, those of `dependencies` included.
 pub(super) fn subschemas<'v>(map: &'v Map<String, Value>, visit: &mut dyn FnMut(&'v Value)) {
     children(map, &mut |_, _, child| visit(child));
-    let dependencies = map.keyword("dependencies").and_then(Value::as_object);
-    dependencies.into_iter().flatten().for_each(|(_, child)| visit(child));
+    if let Some(Value::Object(dependencies)) = map.keyword("dependencies") {
+        dependencies.values().for_each(visit);
+    }
 }
 
 /// Returns a fragment with its percent signs decoded; `None` if the result is no text.

@@ -8,7 +8,7 @@
 use crate::call::{Fault, FaultKind, Faults};
 use crate::schema::Keywords as _;
 use crate::text::{push_index, push_key};
-use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -59,8 +59,8 @@ pub(crate) fn refused<'call>(
         root: document.root(),
         subject,
         refs: &references,
-        edits: BTreeMap::new(),
-        touched: BTreeSet::new(),
+        edits: Edits::default(),
+        touched: Vec::new(),
         readings: READINGS,
         copied: 0,
         keep,
@@ -78,7 +78,7 @@ pub(crate) fn refused<'call>(
             if let Some((deeper, example)) = search.replaced(&chain, &error) {
                 faults.push(search.fault(&deeper, &error));
                 if let Some(leaf) = deeper.last() {
-                    search.edits.insert(leaf.node.start(), Some(example));
+                    search.edits.put(leaf.node.start(), Some(example));
                 }
                 continue;
             }
@@ -88,9 +88,9 @@ pub(crate) fn refused<'call>(
         loop {
             chain.pop();
             let Some(parent) = chain.last().copied() else { return faults };
-            search.touched.insert(parent.node.start());
+            search.touched.push(parent.node.start());
             if !search.is_tuple(&chain) {
-                search.edits.insert(last.node.start(), None);
+                search.edits.put(last.node.start(), None);
                 break;
             }
             last = parent;
@@ -124,14 +124,46 @@ struct ChainLink<'a> {
     in_key: bool,
 }
 
+/// Values cut out (`None`) or replaced, sorted by where they start.
+#[derive(Default)]
+struct Edits(Vec<(usize, Option<String>)>);
+
+impl Edits {
+    fn find(&self, start: usize) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&start, |&(start, _)| start)
+    }
+
+    fn get(&self, start: usize) -> Option<&Option<String>> {
+        self.find(start).ok().map(|at| &self.0[at].1)
+    }
+
+    /// Returns the edits of values that start in `span`.
+    fn within(&self, span: &Range<usize>) -> &[(usize, Option<String>)] {
+        let position = |start| self.find(start).unwrap_or_else(|at| at);
+        &self.0[position(span.start)..position(span.end)]
+    }
+
+    fn put(&mut self, start: usize, edit: Option<String>) {
+        match self.find(start) {
+            Ok(at) => self.0[at].1 = edit,
+            Err(at) => self.0.insert(at, (start, edit)),
+        }
+    }
+
+    fn remove(&mut self, start: usize) {
+        if let Ok(at) = self.find(start) {
+            self.0.remove(at);
+        }
+    }
+}
+
 struct RefusalSearch<'s, 'a, 'call> {
     root: Node<'a>,
     refs: &'a References<'a>,
     subject: Subject<'s>,
-    /// Values cut out (`None`) or replaced, by where they start.
-    edits: BTreeMap<usize, Option<String>>,
-    /// Containers with something cut out of them or missing in them.
-    touched: BTreeSet<usize>,
+    edits: Edits,
+    /// The starts of containers with something cut out of them or missing in them.
+    touched: Vec<usize>,
     readings: usize,
     copied: usize,
     keep: &'s dyn Fn(String) -> &'call str,
@@ -166,15 +198,15 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
     fn write(&self, node: Node<'a>, out: &mut String, pieces: &mut Vec<(usize, usize)>) {
         let span = node.span();
         pieces.push((out.len(), span.start));
-        if let Some(Some(example)) = self.edits.get(&span.start) {
+        if let Some(Some(example)) = self.edits.get(span.start) {
             out.push_str(example);
             return;
         }
-        if self.edits.range(span.clone()).next().is_none() {
+        if self.edits.within(&span).is_empty() {
             out.push_str(node.source());
             return;
         }
-        let is_cut = |value: Node<'_>| self.edits.get(&value.start()) == Some(&None);
+        let is_cut = |value: Node<'_>| self.edits.get(value.start()) == Some(&None);
         let (open, close) = if node.kind() == JsonKind::Array { ('[', ']') } else { ('{', '}') };
         out.push(open);
         let mut comma = "";
@@ -231,10 +263,10 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         let mut node = self.root;
         let mut path = self.subject.path.to_owned();
         loop {
-            self.touched.insert(node.start());
+            self.touched.push(node.start());
             let Some(value) = self.child_on(node, &mut path, fault) else { return };
             if path == fault {
-                self.edits.insert(value.start(), None);
+                self.edits.put(value.start(), None);
                 return;
             }
             node = value;
@@ -260,7 +292,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
                 // A key may be there twice; each is cut.
                 if let Some(earlier) = last.replace(value) {
                     let earlier: Node<'a> = earlier;
-                    self.edits.insert(earlier.start(), None);
+                    self.edits.put(earlier.start(), None);
                 }
             }
         }
@@ -273,8 +305,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
 
     fn is_touched(&self, node: Node<'a>) -> bool {
         let span = node.span();
-        self.touched.range(span.clone()).next().is_some()
-            || self.edits.range(span).any(|(_, edit)| edit.is_none())
+        self.touched.iter().any(|start| span.contains(start))
+            || self.edits.within(&span).iter().any(|(_, edit)| edit.is_none())
     }
 
     /// Returns `true` if the last value of a chain takes its items by position.
@@ -326,7 +358,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
             if part.kind() != kind {
                 continue;
             }
-            self.edits.insert(start, Some(example.clone()));
+            self.edits.put(start, Some(example.clone()));
             let changed = match self.read_again() {
                 ReadOutcome::Refused(other) => {
                     other.message != error.message || other.offset != error.offset
@@ -334,7 +366,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
                 ReadOutcome::Accepted => true,
                 ReadOutcome::Exhausted => return None,
             };
-            self.edits.remove(&start);
+            self.edits.remove(start);
             if changed {
                 return Some((deeper, example));
             }
@@ -349,7 +381,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         found: &mut Vec<(Vec<ChainLink<'a>>, String)>,
     ) {
         let Some(last) = chain.last().copied() else { return };
-        if found.len() >= REPLACED || *left == 0 || self.edits.contains_key(&last.node.start()) {
+        if found.len() >= REPLACED || *left == 0 || self.edits.get(last.node.start()).is_some() {
             return;
         }
         *left -= 1;

@@ -274,7 +274,7 @@ pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
     let mut seen = HashSet::new();
     let mut open = vec![schema];
     while let Some(next) = open.pop() {
-        let Some(map) = next.as_object().filter(|map| seen.insert(std::ptr::from_ref(*map))) else {
+        let Some(map) = next.as_object().filter(|_| seen.insert(std::ptr::from_ref(next))) else {
             continue;
         };
         if says_secret(map) {

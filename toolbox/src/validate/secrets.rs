@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::references::References;
 use super::schema::{is_secret, says_secret};
+use crate::schema::walk::items;
 
 /// The text in place of a secret value.
 const HIDDEN: &str = "***";
@@ -84,11 +85,12 @@ fn applicable<'s>(
         all.push(map);
         open.extend(refs.targets(next));
         for keyword in ["allOf", "anyOf", "oneOf"] {
-            open.extend(map.get(keyword).and_then(Value::as_array).into_iter().flatten());
+            open.extend(items(map, keyword));
         }
         open.extend(["if", "then", "else"].iter().filter_map(|keyword| map.get(*keyword)));
-        let dependent = map.get("dependentSchemas").and_then(Value::as_object);
-        open.extend(dependent.into_iter().flat_map(Map::values));
+        if let Some(Value::Object(dependent)) = map.get("dependentSchemas") {
+            open.extend(dependent.values());
+        }
     }
     Some(all)
 }
@@ -98,10 +100,11 @@ fn of_field<'s>(all: &[&'s Map<String, Value>], name: &str) -> Vec<&'s Value> {
     let mut found = Vec::new();
     for schema in all {
         let declared = schema.get("properties").and_then(|declared| declared.get(name));
-        let patterns = schema.get("patternProperties").and_then(Value::as_object);
         let others = ["additionalProperties", "unevaluatedProperties"];
         found.extend(declared);
-        found.extend(patterns.into_iter().flat_map(Map::values));
+        if let Some(Value::Object(patterns)) = schema.get("patternProperties") {
+            found.extend(patterns.values());
+        }
         if declared.is_none() {
             let others = others.iter().filter_map(|keyword| schema.get(*keyword));
             found.extend(others.filter(|schema| schema.is_object()));

@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
             let patterns = schema.keyword("patternProperties").and_then(Value::as_object);
             schema.keyword("properties").is_some_and(|all| all.keyword(&key.string()).is_some())
                 || rest.iter().any(|name| schema.keyword(name).is_some_and(|rest| *rest != false))
-                || patterns.into_iter().flatten().any(|(pattern, _)| self.matches(pattern, key))
+                || patterns.is_some_and(|all| all.keys().any(|pattern| self.matches(pattern, key)))
         })
     }
 

@@ -1,6 +1,5 @@
 //! Values of a document: comparison and display.
 
-use crate::text::{list, quote};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hash as _, Hasher as _};
 
@@ -8,6 +7,8 @@ use serde_json::Value;
 
 use super::json::{JsonKind, Node};
 use super::number::Decimal;
+use crate::sort::sorted_order;
+use crate::text::{list, quote};
 
 /// The most characters of a value that are repeated.
 pub(super) const RECEIVED: usize = 100;
@@ -99,20 +100,27 @@ fn same(a: Node<'_>, b: Node<'_>) -> bool {
 
 fn sorted_fields(node: Node<'_>) -> Vec<(Cow<'_, str>, Node<'_>)> {
     let mut fields: Vec<_> = node.fields().map(|(key, value)| (key.string(), value)).collect();
-    fields.sort_by(|a, b| a.0.cmp(&b.0));
-    fields
+    let order = sorted_order(fields.len(), &|a, b| fields[a].0.cmp(&fields[b].0));
+    order.into_iter().map(|at| (std::mem::take(&mut fields[at].0), fields[at].1)).collect()
 }
 
 /// Finds two equal items of an array, by sorting hashes with a random seed.
 pub(super) fn equal_items(array: Node<'_>) -> Option<(usize, usize)> {
     let state = foldhash::fast::RandomState::default();
-    let mut hashed: Vec<(u64, usize, Node<'_>)> =
-        array.items().enumerate().map(|(at, item)| (hash(item, &state), at, item)).collect();
-    hashed.sort_unstable_by_key(|&(hash, at, _)| (hash, at));
-    let equal =
-        |a: &(u64, usize, Node<'_>), b: &(u64, usize, Node<'_>)| a.0 == b.0 && same(a.2, b.2);
-    let pairs = hashed.windows(2).filter(|pair| equal(&pair[0], &pair[1]));
-    pairs.map(|pair| (pair[0].1, pair[1].1)).min_by_key(|&(_, later)| later)
+    let items: Vec<(u64, Node<'_>)> =
+        array.items().map(|item| (hash(item, &state), item)).collect();
+    let order = sorted_order(items.len(), &|a, b| items[a].0.cmp(&items[b].0));
+    let mut first: Option<(usize, usize)> = None;
+    for pair in order.windows(2) {
+        let (earlier, later) = (pair[0], pair[1]);
+        if first.is_none_or(|(_, known)| later < known)
+            && items[earlier].0 == items[later].0
+            && same(items[earlier].1, items[later].1)
+        {
+            first = Some((earlier, later));
+        }
+    }
+    first
 }
 
 /// Returns a hash that equal values share.

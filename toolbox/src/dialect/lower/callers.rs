@@ -46,9 +46,9 @@ pub(super) fn add(
 /// Returns `true` if a definition of a schema leads back to itself, which Anthropic refuses where
 /// programs call ("Circular $ref detected").
 fn is_recursive(schema: &Value) -> bool {
-    let mut targets: HashMap<String, HashSet<String>> = HashMap::new();
+    let mut targets: HashMap<String, Vec<String>> = HashMap::new();
     for (name, body) in walk::definitions(schema).into_iter().flatten() {
-        let mut own = HashSet::new();
+        let mut own = Vec::new();
         walk::each(body, &mut |map| {
             own.extend(walk::reference(map).and_then(walk::definition_name));
         });
@@ -62,7 +62,7 @@ fn is_recursive(schema: &Value) -> bool {
     {
         targets.remove(&name);
         for own in targets.values_mut() {
-            own.remove(&name);
+            own.retain(|target| *target != name);
         }
     }
     let known: HashSet<String> = targets.keys().cloned().collect();

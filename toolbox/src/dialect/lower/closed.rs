@@ -520,7 +520,6 @@ fn kinds(map: &Object) -> Vec<String> {
 }
 
 fn values_are_of(map: &Object, kinds: &[String]) -> bool {
-    let values = map.get("enum").and_then(Value::as_array).into_iter().flatten();
     let is_of = |value: &Value, kind: &str| match kind {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
@@ -530,7 +529,7 @@ fn values_are_of(map: &Object, kinds: &[String]) -> bool {
         _ => false,
     };
     let mut all = true;
-    for value in values {
+    for value in walk::items(map, "enum") {
         all &= kinds.iter().any(|kind| is_of(value, kind));
     }
     all && kinds.iter().all(|kind| kind != "object" && kind != "array")

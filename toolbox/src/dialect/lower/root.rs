@@ -177,8 +177,7 @@ fn shape(schema: &Value, definitions: &Object, depth: usize, visits: &mut usize)
     let mut closed = false;
     let target = walk::reference(map).and_then(walk::definition_name);
     let target = target.and_then(|name| definitions.get(&name));
-    let all = map.get("allOf").and_then(Value::as_array).into_iter().flatten();
-    for part in all.chain(target) {
+    for part in walk::items(map, "allOf").iter().chain(target) {
         let part = self::shape(part, definitions, depth + 1, visits);
         part.properties.iter().for_each(|(name, schemas)| shape.add(name, schemas));
         part.required.iter().for_each(|name| shape.require(name));

@@ -254,8 +254,7 @@ impl Strict {
         }
         let empty = Object::new();
         let properties = map.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        let required: Vec<&Value> =
-            map.get("required").and_then(Value::as_array).into_iter().flatten().collect();
+        let required = walk::items(map, "required");
         if required.iter().any(|name| !name.as_str().is_some_and(|n| properties.contains_key(n))) {
             return Err(obstacle(path, "requires a property it does not declare"));
         }
@@ -264,7 +263,7 @@ impl Strict {
             self.properties += 1;
             self.characters += name.chars().count();
             let path = pointer(path, "properties", name);
-            let property = if required.iter().any(|known| *known == name) {
+            let property = if required.iter().any(|known| known == name) {
                 self.schema(property, &path, Use::Required)?
             } else {
                 let default = property.get("default").filter(|default| !default.is_null());

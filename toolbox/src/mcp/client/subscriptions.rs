@@ -161,7 +161,9 @@ impl OwnUris<'_> {
     fn may_announce(&self, uri: &str) -> bool {
         self.is_own(uri).unwrap_or_else(|| {
             let wanted = self.wanted.borrow();
-            wanted.keys().any(|above| uri.starts_with(&**above) && self.is_own(above) == Some(true))
+            wanted
+                .keys()
+                .any(|above| uri.starts_with(above.as_str()) && self.is_own(above) == Some(true))
         })
     }
 
@@ -180,11 +182,11 @@ impl OwnUris<'_> {
     fn in_the_box(&mut self) -> BTreeSet<String> {
         let wanted = self.wanted.borrow_and_update().clone();
         wanted
-            .keys()
-            .map(AsRef::as_ref)
+            .into_keys()
             .filter(|uri| self.is_own(uri) == Some(true))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
             .take(MAX_SUBSCRIBED)
-            .map(str::to_owned)
             .collect()
     }
 

@@ -58,16 +58,16 @@ impl Closing {
     fn read(schema: &Value) -> Self {
         let declaring = declaring(schema);
         let facts = DefinitionFacts { names: HashSet::new(), declaring };
-        let mut seen = HashSet::new();
+        let (mut outermost, mut open) = (HashSet::new(), HashSet::new());
         let mut pending = vec![("#".to_owned(), true)];
         while let Some((name, outer)) = pending.pop() {
-            if !seen.insert((name.clone(), outer)) {
+            let seen = if outer { &mut outermost } else { &mut open };
+            if !seen.insert(name.clone()) {
                 continue;
             }
             let body = body_of(schema, &name);
             mark(body, outer, &facts, &mut |name, outer| pending.push((name, outer)));
         }
-        let open = seen.into_iter().filter(|(_, outer)| !outer).map(|(name, _)| name).collect();
         Self { open, declaring: facts.declaring }
     }
 }
@@ -82,8 +82,10 @@ fn body_of<'v>(schema: &'v Value, name: &str) -> &'v Value {
 /// Returns the definitions that declare properties of the object they describe, directly or through
 /// others.
 fn declaring(schema: &Value) -> HashSet<String> {
-    let names = walk::definitions(schema).into_iter().flat_map(Object::keys);
-    let names: Vec<String> = std::iter::once("#".to_owned()).chain(names.cloned()).collect();
+    let mut names = vec!["#".to_owned()];
+    if let Some(definitions) = walk::definitions(schema) {
+        names.extend(definitions.keys().cloned());
+    }
     let mut users: HashMap<String, Vec<String>> = HashMap::new();
     let mut pending = Vec::new();
     for name in names {
