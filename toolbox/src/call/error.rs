@@ -97,11 +97,13 @@ impl FailureKind {
     /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the
     /// tool.
     pub(crate) fn of_code(code: &str) -> (Self, &'static str) {
-        let own = Self::ALL.into_iter().map(|kind| (kind, kind.code()));
-        let faults = FaultKind::ALL.into_iter().map(|fault| (Self::InvalidArguments, fault.code()));
-        own.chain(faults)
-            .find(|(_, own)| *own == code)
-            .unwrap_or((Self::Reported, Self::Reported.code()))
+        if let Some(kind) = Self::ALL.iter().find(|kind| kind.code() == code) {
+            return (*kind, kind.code());
+        }
+        match FaultKind::ALL.iter().find(|fault| fault.code() == code) {
+            Some(fault) => (Self::InvalidArguments, fault.code()),
+            None => (Self::Reported, Self::Reported.code()),
+        }
     }
 
     pub(crate) const ALL: [Self; 19] = [

@@ -259,12 +259,20 @@ impl Faults {
 
     /// Adds a fault, made only if there is still room for it.
     pub(crate) fn push_with(&mut self, fault: impl FnOnce() -> Fault) {
-        if !self.have_room() {
-            self.more += 1;
-            return;
+        if self.admits_one() {
+            self.push_admitted(fault());
         }
-        self.made += 1;
-        let fault = fault();
+    }
+
+    /// Counts a fault; returns `true` if there is still room for it.
+    pub(crate) fn admits_one(&mut self) -> bool {
+        let have_room = self.have_room();
+        *if have_room { &mut self.made } else { &mut self.more } += 1;
+        have_room
+    }
+
+    /// Adds a fault that was counted.
+    pub(crate) fn push_admitted(&mut self, fault: Fault) {
         // Two parts of a schema may have the same fault.
         if !self.listed.contains(&fault) {
             self.listed.push(fault);

@@ -157,7 +157,11 @@ impl ToolBox {
     /// ```
     #[must_use]
     pub fn lints(&self) -> Vec<Lint> {
-        self.tools().iter().flat_map(|tool| tool.definition().lints()).collect()
+        let mut lints = Vec::new();
+        for tool in self.tools() {
+            lints.append(&mut tool.definition().lints());
+        }
+        lints
     }
 }
 

@@ -79,8 +79,9 @@ impl ToolBox {
         blacklist: &[&str],
         allowed: Option<&[&str]>,
     ) -> Result<(), InvalidRuleError> {
-        let mut all = blacklist.iter().chain(allowed.into_iter().flatten());
-        all.try_for_each(|name| InvalidRuleError::check(name))?;
+        for name in blacklist.iter().chain(allowed.unwrap_or_default()) {
+            InvalidRuleError::check(name)?;
+        }
         let mut next_rules = Rules::default();
         for name in blacklist {
             next_rules.blacklist(name);

@@ -120,13 +120,17 @@ impl Snapshot {
     #[cold]
     pub(crate) fn by_alias(&self, alias: &str) -> Option<&ToolEntry> {
         let aliases = self.aliases.get_or_init(|| {
-            let aliased = self.tools.iter().filter(|entry| entry.aliased);
-            let pairs = aliased.flat_map(|entry| {
+            let mut aliases = HashMap::new();
+            for entry in self.tools.iter().filter(|entry| entry.aliased) {
                 let name = entry.tool.name();
-                let alias = move |dialect| (outbound_name(name, dialect).into_owned(), name);
-                Dialect::ALL.into_iter().map(alias).filter(|(alias, name)| alias != name)
-            });
-            pairs.map(|(alias, name)| (alias, name.to_owned())).collect()
+                for dialect in Dialect::ALL {
+                    let alias = outbound_name(name, dialect);
+                    if alias != name {
+                        aliases.insert(alias.into_owned(), name.to_owned());
+                    }
+                }
+            }
+            aliases
         });
         self.get(aliases.get(alias)?)
     }
@@ -204,13 +208,18 @@ impl Snapshot {
 
     pub(super) fn change_rules<T>(&mut self, change: impl FnOnce(&mut Rules) -> T) -> T {
         let value = change(Arc::make_mut(&mut self.rules));
+        self.apply_rules();
+        value
+    }
+
+    /// Updates the tools whose permission the rules have changed.
+    fn apply_rules(&mut self) {
         let is_changed = |entry: &&ToolEntry| entry.permitted != self.permits(entry.tool.name());
         let changed: Vec<ToolEntry> = self.tools.iter().filter(is_changed).cloned().collect();
         for entry in changed {
             let permitted = !entry.permitted;
             self.tools.insert(entry.permitted_or_not(permitted));
         }
-        value
     }
 
     pub(crate) fn definitions(&self) -> &Definitions {

@@ -179,10 +179,14 @@ impl ToolBox {
         let _writer = self.shared.writer.lock();
         let mut next = self.shared.current.load().successor();
         let value = change(&mut next);
+        self.publish(next);
+        value
+    }
+
+    fn publish(&self, next: Snapshot) {
         let generation = next.generation();
         self.shared.current.store(Arc::new(next));
         self.shared.changed.send_replace(generation);
-        value
     }
 
     /// Adds tools; one whose name is taken replaces the other, at its position.

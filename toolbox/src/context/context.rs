@@ -217,11 +217,13 @@ impl ToolContext {
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
         let passed = self.values.as_deref();
         let last = passed.and_then(|values| values.fallback.as_deref());
-        [passed.map(|passed| &passed.values), self.bound.as_deref(), self.state.as_deref(), last]
-            .into_iter()
-            .flatten()
-            .find_map(StateMap::find)
-            .map(State::from)
+        let passed = passed.map(|passed| &passed.values);
+        for values in [passed, self.bound.as_deref(), self.state.as_deref(), last] {
+            if let Some(found) = values.and_then(StateMap::find) {
+                return Some(State::from(found));
+            }
+        }
+        None
     }
 
     /// Returns the state of the agent that makes the call.

@@ -160,7 +160,7 @@ impl Taint {
     /// `https://` and `http://` may be missing in front of a host: `example.com/page`.
     pub fn show(&self, text: &str) {
         let mut shown = self.shown_urls();
-        urls(text, |url| keep(&mut shown, url));
+        urls(text, &mut |url| keep(&mut shown, url));
         for word in text.split_whitespace() {
             let word = word.trim_start_matches(['(', '[', '<', '"', '\'', '`', '*', '_']);
             let word = without_end(word);
@@ -198,7 +198,7 @@ impl Taint {
         // A failure may repeat a URL of the arguments, which must not count as shown by that.
         if source.shows_urls && !result.is_error() {
             let mut shown = self.shown_urls();
-            urls(&result.text(), |url| keep(&mut shown, url));
+            urls(&result.text(), &mut |url| keep(&mut shown, url));
         }
         let name = || source.definition.name.clone();
         if source.is_untrusted && !result.is_of_gate() {
@@ -272,7 +272,7 @@ fn key(url: &str) -> Option<String> {
 }
 
 /// Finds the URLs of a text: each as far as it can go, and as far as prose would have it.
-fn urls(text: &str, mut found: impl FnMut(&str)) {
+fn urls(text: &str, found: &mut dyn FnMut(&str)) {
     let mut rest = text;
     while let Some(at) = rest.find("://") {
         let scheme = ["https", "http"].into_iter().find_map(|scheme| {

@@ -22,15 +22,12 @@ impl OwnedCall {
         let running = &self.tool.inner().running;
         let settings: &BoxSettings = &self.shared.settings;
         // The order is the same for every call, so two calls never wait for each other.
-        [
-            running.exclusive.then_some(&settings.exclusive),
-            running.limit.as_ref(),
-            settings.concurrency.as_ref(),
-        ]
-        .into_iter()
-        .flatten()
-        .filter(|limit| !held.holds(limit))
-        .collect()
+        let mut limits = Vec::new();
+        limits.extend(running.exclusive.then_some(&settings.exclusive));
+        limits.extend(running.limit.as_ref());
+        limits.extend(settings.concurrency.as_ref());
+        limits.retain(|limit| !held.holds(limit));
+        limits
     }
 
     /// Acquires the permits if all are free now; `None` if the call has to wait for one.

@@ -256,18 +256,23 @@ impl History {
 
     /// Returns the ids of all calls so far.
     fn ids(&self) -> HashSet<String> {
-        let calls = self.steps().flat_map(|step| step.reply.tool_calls());
-        calls.map(|call| call.id.clone()).collect()
+        let mut ids = HashSet::new();
+        for step in self.steps() {
+            ids.extend(step.reply.tool_calls().map(|call| call.id.clone()));
+        }
+        ids
     }
 
     /// Returns `true` if a reply makes few calls and their ids are valid and free. This is the
     /// usual case, which changes nothing.
     fn are_ids_free(&self, reply: &Reply) -> bool {
-        let before = || self.steps().flat_map(|step| step.reply.tool_calls()).map(|call| &call.id);
+        let is_taken = |id: &String| {
+            self.steps().any(|step| step.reply.tool_calls().any(|other| other.id == *id))
+        };
         let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).take(17).collect();
         let is_free = |at: usize| {
             let id = own[at];
-            is_good_id(id) && !own[..at].contains(&id) && !before().any(|other| other == id)
+            is_good_id(id) && !own[..at].contains(&id) && !is_taken(id)
         };
         own.len() <= 16 && (0..own.len()).all(is_free)
     }
@@ -627,8 +632,12 @@ fn joined(content: &[Content]) -> Cow<'_, str> {
         (None, _) => Cow::Borrowed(""),
         (Some(only), None) => only,
         (Some(first), Some(second)) => {
-            let all: Vec<Cow<'_, str>> = [first, second].into_iter().chain(texts).collect();
-            Cow::Owned(all.join("\n"))
+            let mut all = first.into_owned();
+            for text in std::iter::once(second).chain(texts) {
+                all.push('\n');
+                all.push_str(&text);
+            }
+            Cow::Owned(all)
         }
     }
 }

@@ -40,8 +40,10 @@ fn fold(name: &str) -> Option<Vec<char>> {
     if name.len() > LONGEST * 4 {
         return None;
     }
-    let folded: Vec<char> =
-        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let mut folded = Vec::new();
+    for c in name.chars().filter(|c| c.is_alphanumeric()) {
+        folded.extend(c.to_lowercase());
+    }
     (!folded.is_empty() && folded.len() <= LONGEST).then_some(folded)
 }
 

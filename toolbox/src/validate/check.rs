@@ -571,10 +571,9 @@ impl<'a> Checker<'a> {
     /// Counts a fault, and describes it if it will be listed.
     pub(super) fn report(&mut self, fault: impl FnOnce(&Self) -> Fault) {
         self.count += 1;
-        if self.describing {
-            let mut faults = std::mem::take(&mut self.faults);
-            faults.push_with(|| fault(self));
-            self.faults = faults;
+        if self.describing && self.faults.admits_one() {
+            let fault = fault(self);
+            self.faults.push_admitted(fault);
         }
     }
 

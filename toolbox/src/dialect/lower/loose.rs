@@ -77,12 +77,14 @@ fn as_map(keyword: &str, schema: &mut Value) {
 /// Adds the keywords that the provider ignores to the losses.
 fn ignored(schema: &Value, path: &str, losses: &mut Vec<Loss>) {
     let Value::Object(map) = schema else { return };
-    let present = IGNORED.into_iter().filter_map(|keyword| Some((keyword, map.get(keyword)?)));
-    losses.extend(present.map(|(keyword, value)| Loss {
-        path: path.to_owned(),
-        keyword: keyword.to_owned(),
-        moved_to_description: notes::of(keyword, value).is_some(),
-    }));
+    for keyword in IGNORED {
+        let Some(value) = map.get(keyword) else { continue };
+        losses.push(Loss {
+            path: path.to_owned(),
+            keyword: keyword.to_owned(),
+            moved_to_description: notes::of(keyword, value).is_some(),
+        });
+    }
     walk::children(map, &mut |keyword, key, child| {
         ignored(child, &pointer(path, keyword, key), losses);
     });
@@ -90,15 +92,18 @@ fn ignored(schema: &Value, path: &str, losses: &mut Vec<Loss>) {
 
 /// Writes the keywords that the provider ignores into the description as well.
 fn describe_ignored(map: &mut Object) {
-    let present = IGNORED.into_iter().filter_map(|keyword| notes::of(keyword, map.get(keyword)?));
-    let notes: Vec<String> = present.collect();
-    if notes.is_empty() {
-        return;
-    }
     let description = map.get("description").and_then(Value::as_str).unwrap_or_default();
-    let described =
-        notes.iter().fold(description.to_owned(), |text, note| notes::joined(&text, note));
-    map.insert("description".to_owned(), described.into());
+    let mut described = description.to_owned();
+    let mut is_changed = false;
+    for keyword in IGNORED {
+        if let Some(note) = map.get(keyword).and_then(|value| notes::of(keyword, value)) {
+            described = notes::joined(&described, &note);
+            is_changed = true;
+        }
+    }
+    if is_changed {
+        map.insert("description".to_owned(), described.into());
+    }
 }
 
 /// Names all types where a schema names none: it accepts any value, but hosts send a string

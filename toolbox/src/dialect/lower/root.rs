@@ -70,10 +70,8 @@ pub(super) fn single_object(schema: &Value, losses: &mut Vec<Loss>) -> Rooted {
             losses.push(Loss::at_root(keyword, false));
         }
     }
-    let unions: Vec<&str> = ["allOf", "anyOf", "oneOf"]
-        .into_iter()
-        .filter(|keyword| map.contains_key(*keyword))
-        .collect();
+    let mut unions = vec!["allOf", "anyOf", "oneOf"];
+    unions.retain(|keyword| map.contains_key(*keyword));
     if !unions.is_empty() {
         rooted.widened = true;
         let empty = Object::new();
