@@ -25,7 +25,6 @@
 //! | see what was wrong with arguments, and what was repaired | [`ArgumentsError`], [`Faults`], [`Fault`], [`Repair`] |
 //! | hint at a client how to show a part | [`ContentAnnotations`], [`Role`] |
 
-#[cfg(any(feature = "agent", feature = "nats"))]
 mod carried;
 mod content;
 mod error;
@@ -36,7 +35,6 @@ mod repair;
 mod result;
 mod tool_call;
 
-#[cfg(any(feature = "agent", feature = "nats"))]
 pub(crate) use carried::{CarriedResult, CarriedResultRef};
 pub(crate) use content::Attributes;
 pub use content::{

@@ -38,7 +38,6 @@ pub(crate) mod ask;
 mod ask_approval;
 pub(crate) mod auditor;
 pub(crate) mod cancellation;
-#[cfg(any(feature = "agent", feature = "nats"))]
 mod carried;
 mod completion;
 mod context;
@@ -48,7 +47,6 @@ pub(crate) mod keeper;
 pub(crate) mod observer;
 mod principal;
 mod progress;
-#[cfg(any(feature = "agent", feature = "search", feature = "results"))]
 pub(crate) mod promotion;
 pub(crate) mod question;
 pub(crate) mod question_desk;
@@ -62,7 +60,6 @@ pub use approval::{ApprovalRequest, Approver, Decision};
 pub use ask::{Ask, AskError};
 pub use ask_approval::AskApproval;
 pub use cancellation::CancellationToken;
-#[cfg(any(feature = "agent", feature = "nats"))]
 pub(crate) use carried::{CarriedContext, CarriedRun, CarriedSpending};
 pub use completion::Completion;
 pub use context::ToolContext;

@@ -30,8 +30,6 @@ mod edit;
 mod error;
 mod fallback;
 mod history;
-#[cfg(feature = "agent")]
-mod history_edit;
 mod reply;
 mod request;
 mod stored;
@@ -41,14 +39,13 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use edit::HistoryEdit;
 pub use error::{ModelError, ModelErrorKind};
 pub use fallback::Fallback;
 pub(crate) use history::is_too_deep;
 pub use history::{
     FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered, UserContent,
 };
-#[cfg(feature = "agent")]
-pub(crate) use history_edit::HistoryEdit;
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 pub use request::{ModelRequest, ToolChoice, ToolSearch};
 pub(crate) use stored::{deserialize_results, serialize_results};
