@@ -378,6 +378,72 @@ fn a_rule_holds_for_case_alias_prefix_and_return() {
     assert!(denied(&ask(&toolbox.filtered(|_| true), "shell")));
 }
 
+/// Says that it ran.
+#[tool]
+fn at_once() -> &'static str {
+    "ran"
+}
+
+/// Says that it ran.
+#[tool]
+async fn later() -> &'static str {
+    "ran"
+}
+
+/// Says that it ran.
+#[tool]
+fn with_context(_context: &ToolContext) -> &'static str {
+    "ran"
+}
+
+#[tokio::test]
+async fn a_closed_tool_runs_by_no_handler_and_no_way_of_calling() {
+    type Closed = fn(Tool) -> ToolBox;
+    let closed: [(&str, FailureKind, Closed); 5] = [
+        ("blacklisted before", FailureKind::Blacklisted, |tool| {
+            let name = tool.name().to_owned();
+            ToolBox::builder().tools(tool).blacklist(name).build().unwrap()
+        }),
+        ("blacklisted after", FailureKind::Blacklisted, |tool| {
+            let name = tool.name().to_owned();
+            let toolbox = ToolBox::from(tool);
+            toolbox.blacklist(&name);
+            toolbox
+        }),
+        ("put back", FailureKind::Blacklisted, |tool| {
+            let toolbox = ToolBox::new();
+            toolbox.blacklist(tool.name());
+            toolbox.register(tool);
+            toolbox
+        }),
+        ("not allowed", FailureKind::Blacklisted, |tool| {
+            let toolbox = ToolBox::from(tool);
+            toolbox.set_rules(&[], Some(&["other"])).unwrap();
+            toolbox
+        }),
+        ("hidden", FailureKind::NotFound, |tool| {
+            ToolBox::builder().tools(tool.deferred()).deferred_calls(false).build().unwrap()
+        }),
+    ];
+    let tools = [at_once::tool(), later::tool(), with_context::tool(), says("closure", "ran")];
+    for tool in tools {
+        let name = tool.name().to_owned();
+        let call = |id: &str| ToolCall::new(id, &*name, "{}");
+        let open = ToolBox::from(tool.clone());
+        assert_eq!(open.execute(&name, "{}").await.as_deref(), Ok("ran"));
+        for (what, kind, close) in &closed {
+            let toolbox = close(tool.clone());
+            let mut results = toolbox.call_all([call("1"), call("2")]).await;
+            results.push(toolbox.call(call("3")).await);
+            results.push(toolbox.call_in(&ToolContext::new(), call("4")).await);
+            for result in results {
+                assert_eq!(result.failure_kind(), Some(*kind), "{name}, {what}: {result:?}");
+            }
+            assert!(toolbox.execute(&name, "{}").await.is_err(), "{name}, {what}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_call_that_runs_ends_and_the_next_is_denied() {
     let slow = waits("slow", |_| async {
