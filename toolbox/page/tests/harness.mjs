@@ -86,9 +86,28 @@ export async function open(own, program) {
   return page;
 }
 
+/** Goes to a tab, and to what is named behind it, as `tools/order`. */
+export async function go(page, at) {
+  await page.evaluate((at) => (location.hash = `#/${at}`), at);
+  await current(page, `#/${at.split("/")[0]}`);
+}
+
+/** Chooses a tab by its name. */
+export async function tab(page, name) {
+  const link = page.getByRole("navigation", { name: "Tabs" }).getByRole("link", { name, exact: true });
+  const address = await link.getAttribute("href");
+  await link.click();
+  await current(page, address);
+}
+
+/** Waits for a tab: until it is drawn, the fields in sight are those of the one before. */
+async function current(page, address) {
+  await page.getByRole("navigation", { name: "Tabs" }).locator(`a[href="${address}"][aria-current="page"]`).waitFor();
+}
+
 /** Opens a tool in the tab *Try*. */
 export async function tryTool(page, name) {
-  await page.evaluate((name) => (location.hash = `#/try/${name}`), name);
+  await go(page, `try/${name}`);
   await page.getByRole("heading", { name, level: 2, exact: true }).waitFor();
   await page.getByRole("button", { name: "Call", exact: true }).waitFor();
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { accessible, call, context, fill, flow, open, picture, tryTool } from "./harness.mjs";
+import { accessible, call, context, fill, flow, open, picture, tab, tryTool } from "./harness.mjs";
 import { program, startProgram } from "./programs.mjs";
 
 const EVERYTHING = process.env.MCP_EVERYTHING;
@@ -18,10 +18,6 @@ function inspected(name, command, run, options) {
       await own.stop();
     }
   });
-}
-
-async function tab(page, name) {
-  await page.getByRole("navigation", { name: "Tabs" }).getByRole("link", { name, exact: true }).click();
 }
 
 const rows = (page, list) => page.getByRole("listbox", { name: list }).getByRole("option");

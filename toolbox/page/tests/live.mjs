@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessible, call, context, fill, flow, open, start, tryTool } from "./harness.mjs";
+import { accessible, call, context, fill, flow, go, open, start, tryTool } from "./harness.mjs";
 
 /** Makes a call in another page. */
 async function make(session, tool, json) {
@@ -90,7 +90,7 @@ export function register(program, session) {
     const card = approvals.getByRole("article").filter({ hasText: "Lena" });
     await card.getByRole("link", { name: "The call in Live" }).click();
     await rows(approvals).filter({ hasText: "waiting" }).waitFor();
-    await approvals.evaluate(() => (location.hash = "#/approvals"));
+    await go(approvals, "approvals");
     await card.getByRole("button", { name: "Approve", exact: true }).click();
     await page.getByText("paid 42 to Lena").first().waitFor();
     const live = await session("live");
@@ -175,7 +175,7 @@ export function register(program, session) {
     let own = await start("--sessions", file);
     const browser = await context();
     const page = await open(browser, own);
-    await page.evaluate(() => (location.hash = "#/live"));
+    await go(page, "live");
     await own.kill();
     await page.getByText("Connecting to the program").waitFor();
     own = await start("--sessions", file, "--http", `127.0.0.1:${own.port}`);
@@ -183,7 +183,7 @@ export function register(program, session) {
     await tryTool(page, "echo");
     await fill(page, { text: "after the restart" });
     await (await call(page)).getByText("after the restart").first().waitFor();
-    await page.evaluate(() => (location.hash = "#/live"));
+    await go(page, "live");
     await rows(page).filter({ hasText: "echo" }).first().waitFor();
     assert.equal(readFileSync(file, "utf8").includes(await page.evaluate(() => localStorage.getItem("toolbox-page-key"))), false);
     assert.deepEqual(browser.faults, []);

@@ -1,14 +1,14 @@
 // Draws each tab, light and dark, wide and narrow, to be looked at; those of docs/page.md among them:
 // PAGE_PICTURES=folder node tests/pictures.mjs
-import { call, context, fill, open, picture, start, tryTool } from "./harness.mjs";
+import { call, context, fill, go, open, picture, start, tryTool } from "./harness.mjs";
 
 const program = await start("--hostile");
 let link = program.link;
 for (const colorScheme of ["light", "dark"]) {
   const own = await context({ colorScheme, viewport: { width: 1280, height: 800 } });
   const page = await open(own, { link });
-  const at = async (hash) => {
-    await page.evaluate((hash) => (location.hash = hash), hash);
+  const at = async (where) => {
+    await go(page, where);
     await page.waitForTimeout(400);
   };
   await picture(page, `tools-${colorScheme}`);
@@ -36,18 +36,18 @@ for (const colorScheme of ["light", "dark"]) {
     await fill(page, { times: 2 });
     await call(page);
   }
-  await at("#/live");
+  await at("live");
   await page.getByRole("option").filter({ hasText: "clerk" }).first().click();
   await page.getByRole("heading", { name: /Around it/ }).waitFor();
   await picture(page, `live-${colorScheme}`);
   await page.getByRole("button", { name: "Agents" }).click();
   await picture(page, `agents-${colorScheme}`);
-  await at("#/approvals");
+  await at("approvals");
   await page.getByRole("button", { name: "Edit" }).first().click();
   await picture(page, `approvals-${colorScheme}`);
   await page.setViewportSize({ width: 320, height: 640 });
   for (const tab of ["approvals", "live", "tools", "try/order"]) {
-    await at(`#/${tab}`);
+    await at(tab);
     await picture(page, `${tab.split("/")[0]}-narrow-${colorScheme}`);
   }
   link = await page.evaluate(async () => {

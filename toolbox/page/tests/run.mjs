@@ -1,5 +1,5 @@
 // Runs the flows: node tests/run.mjs [WORD …], each of which a name has to hold.
-import { context, keep, open, run, start } from "./harness.mjs";
+import { context, go, keep, open, run, start } from "./harness.mjs";
 import * as approvals from "./approvals.mjs";
 import * as live from "./live.mjs";
 import * as safety from "./safety.mjs";
@@ -22,7 +22,7 @@ async function session(at, options) {
   });
   const own = await context(options);
   const next = await open(own, { link });
-  await next.evaluate((at) => (location.hash = `#/${at}`), at);
+  await go(next, at);
   return next;
 }
 

@@ -1,6 +1,6 @@
 // `toolbox serve --page`: decisions of people at the page on calls that MCP clients make.
 import assert from "node:assert/strict";
-import { accessible, context, flow, open, picture } from "./harness.mjs";
+import { accessible, context, flow, go, open, picture } from "./harness.mjs";
 import { request, startProgram } from "./programs.mjs";
 
 /** Returns a link for another browser. */
@@ -17,7 +17,7 @@ function served(name, words, run) {
     const own = await startProgram("own-program", ["serve", "--http", "127.0.0.1:0", ...words], { environment: { TRANSFERS: "1" } });
     try {
       const page = await open(await context(), own);
-      await page.getByRole("navigation", { name: "Tabs" }).getByRole("link", { name: "Approvals" }).click();
+      await go(page, "approvals");
       await run(page, own);
     } finally {
       await own.stop();
@@ -90,7 +90,7 @@ export function register() {
 
   served("of two people who decide at once one holds, and the other is told", ["--page"], async (page, own) => {
     const other = await open(await context(), { link: await another(page) });
-    await other.getByRole("navigation", { name: "Tabs" }).getByRole("link", { name: "Approvals" }).click();
+    await go(other, "approvals");
     const result = transfer(own, 1000, "Finn");
     const [one, two] = [await card(page, "Finn"), await card(other, "Finn")];
     await two.getByLabel("Reason, for the model").fill("no");
@@ -153,7 +153,7 @@ export function register() {
     const result = transfer(own, 1500, "Kim");
     for (const colorScheme of ["light", "dark"]) {
       const other = await open(await context({ colorScheme }), { link: await another(page) });
-      await other.getByRole("navigation", { name: "Tabs" }).getByRole("link", { name: "Approvals" }).click();
+      await go(other, "approvals");
       const entry = await card(other, "Kim");
       await entry.getByRole("button", { name: "Edit" }).click();
       await accessible(other, `Approvals, ${colorScheme}`);

@@ -1,6 +1,6 @@
 // The tab *Tools*.
 import assert from "node:assert/strict";
-import { accessible, flow } from "./harness.mjs";
+import { accessible, flow, go } from "./harness.mjs";
 
 export function register(program, session) {
   flow("tools: every tool is listed, in order, with its tokens", async () => {
@@ -50,7 +50,7 @@ export function register(program, session) {
       await page.getByRole("group", { name: `Definition for ${dialect}`, exact: true }).waitFor();
     }
     assert.match(await page.getByRole("group", { name: "Definition for MCP" }).innerText(), /"inputSchema"/);
-    await page.evaluate(() => (location.hash = "#/tools/order"));
+    await go(page, "tools/order");
     await page.getByRole("button", { name: /^OpenAI Chat/ }).click();
     await page.getByText("Not strict").waitFor();
   });
@@ -58,7 +58,7 @@ export function register(program, session) {
   flow("tools: annotations, approval and lints are named", async () => {
     const page = await session("tools/pay");
     await page.getByText("may destroy; needs approval").waitFor();
-    await page.evaluate(() => (location.hash = "#/tools/panics"));
+    await go(page, "tools/panics");
     await page.getByText("is described as").waitFor();
   });
 
