@@ -4,11 +4,11 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::snapshot::ToolEntry;
-use super::trie::{Key, Trie};
+use super::trie::{KEY_BITS, Key, Trie};
 
 /// An ordered map of tools by name, whose clones share what they have in common.
 ///
-/// A change costs the logarithm of the number of tools; so does a look-up, by digits of four bits.
+/// A change costs the logarithm of the number of tools; so does a look-up, by digits of five bits.
 #[derive(Clone)]
 pub(super) struct ToolTable {
     by_name: Trie<Slot, ByHash>,
@@ -72,12 +72,16 @@ fn last_word(name: &str) -> u64 {
 }
 
 impl Key<Slot> for ByHash {
+    const IS_HASH: bool = true;
+
     fn of(slot: &Slot) -> u64 {
         slot.hash
     }
 }
 
 impl Key<Slot> for ByPosition {
+    const IS_HASH: bool = false;
+
     fn of(slot: &Slot) -> u64 {
         slot.position
     }
@@ -86,7 +90,7 @@ impl Key<Slot> for ByPosition {
 impl Default for ToolTable {
     fn default() -> Self {
         Self {
-            by_name: Trie::of_hashes(),
+            by_name: Trie::default(),
             by_position: Trie::default(),
             next: 0,
             len: 0,
@@ -115,7 +119,7 @@ impl ToolTable {
         for word in bytes.as_chunks().0 {
             hash = mix(hash, u64::from_ne_bytes(*word));
         }
-        mix(mix(hash, last), self.seed)
+        mix(mix(hash, last), self.seed) >> (u64::BITS - KEY_BITS)
     }
 
     /// Returns all tools whose names have a hash.

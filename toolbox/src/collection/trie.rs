@@ -5,15 +5,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The bits of a key that choose a child.
-const DIGIT: u32 = 4;
+const DIGIT: u32 = 5;
 /// The children of a branch.
 const WIDTH: usize = 1 << DIGIT;
 /// The digits of the longest key.
 const MOST_DIGITS: u32 = u64::BITS / DIGIT;
+/// The bits of the longest key.
+pub(super) const KEY_BITS: u32 = MOST_DIGITS * DIGIT;
 
 /// The choice of the number in a value that is its key.
 pub(super) trait Key<T> {
-    /// Returns the key, which is the same for as long as the value is in a map.
+    /// `true` if keys differ in their first digits, as hashes do; `false` if they count up from 0.
+    const IS_HASH: bool;
+
+    /// Returns the key, of [`KEY_BITS`] at most, which is the same for as long as the value is in a
+    /// map.
     fn of(value: &T) -> u64;
 }
 
@@ -35,9 +41,10 @@ enum TrieNode<T> {
     Branch(Arc<[TrieNode<T>; WIDTH]>),
 }
 
-impl<T, K> Default for Trie<T, K> {
+impl<T, K: Key<T>> Default for Trie<T, K> {
     fn default() -> Self {
-        Self { root: TrieNode::Empty, digits: 1, key: PhantomData }
+        let digits = if K::IS_HASH { MOST_DIGITS } else { 1 };
+        Self { root: TrieNode::Empty, digits, key: PhantomData }
     }
 }
 
@@ -59,27 +66,23 @@ impl<T> Clone for TrieNode<T> {
 
 /// Returns the index of a child: the digit of a key with `below` digits behind it.
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "only the last four bits count")]
+#[allow(clippy::cast_possible_truncation, reason = "only the last bits count")]
 fn digit(key: u64, below: u32) -> usize {
     (key >> (below * DIGIT)) as usize & (WIDTH - 1)
 }
 
 impl<T, K: Key<T>> Trie<T, K> {
-    /// Returns a map for keys that differ in their first digits, such as hashes.
-    pub(super) fn of_hashes() -> Self {
-        Self { digits: MOST_DIGITS, ..Self::default() }
-    }
-
     /// Returns the value of a key.
     #[inline]
     pub(super) fn get(&self, key: u64) -> Option<&Arc<T>> {
         // The digits that are left of the key, the next one foremost.
-        let (mut node, mut path) = (&self.root, key << (u64::BITS - self.digits * DIGIT));
+        let digits = if K::IS_HASH { MOST_DIGITS } else { self.digits };
+        let (mut node, mut path) = (&self.root, key << (u64::BITS - digits * DIGIT));
         loop {
             match node {
                 TrieNode::Branch(children) => {
-                    node = &children[digit(path, MOST_DIGITS - 1)];
-                    path <<= DIGIT;
+                    path = path.rotate_left(DIGIT);
+                    node = &children[digit(path, 0)];
                 }
                 TrieNode::Leaf(value) => return (K::of(value) == key).then_some(value),
                 TrieNode::Empty => return None,
@@ -89,6 +92,7 @@ impl<T, K: Key<T>> Trie<T, K> {
 
     /// Inserts a value in place of that of the same key.
     pub(super) fn insert(&mut self, value: Arc<T>) {
+        debug_assert!(K::of(&value) >> KEY_BITS == 0, "a key of {KEY_BITS} bits");
         while self.digits < MOST_DIGITS && K::of(&value) >> (self.digits * DIGIT) != 0 {
             self.root = match std::mem::replace(&mut self.root, TrieNode::Empty) {
                 // The key of a leaf says where it belongs.
@@ -189,49 +193,61 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Entry(u64, u32);
 
-    struct First;
+    /// The number, as a key that `IS_HASH` or counts up.
+    struct Number<const IS_HASH: bool>;
 
-    impl Key<Entry> for First {
+    impl<const IS_HASH: bool> Key<Entry> for Number<IS_HASH> {
+        const IS_HASH: bool = IS_HASH;
+
         fn of(entry: &Entry) -> u64 {
             entry.0
         }
     }
 
     fn keys() -> impl Strategy<Value = u64> {
+        let all = (1 << KEY_BITS) - 1;
+        let powers = (0..KEY_BITS).prop_map(|at| 1 << at);
         // Near keys, keys of other lengths, keys that differ in their first or last digit alone.
-        prop_oneof![0..40_u64, (0..64_u32).prop_map(|at| 1 << at), (0..9_u64).prop_map(|at| !at)]
+        prop_oneof![0..40_u64, powers, (0..9_u64).prop_map(move |at| all - at)]
+    }
+
+    /// Inserts or removes each key, and looks at what the clones that were kept before are then.
+    fn check<K: Key<Entry>>(steps: &[(u64, bool, bool)]) -> Result<(), TestCaseError> {
+        let mut trie = Trie::<Entry, K>::default();
+        let mut map = BTreeMap::new();
+        let mut kept = Vec::new();
+        for (number, &(key, is_insert, is_kept)) in (0..).zip(steps) {
+            if is_kept {
+                kept.push((trie.clone(), map.clone()));
+            }
+            if is_insert {
+                trie.insert(Arc::new(Entry(key, number)));
+                map.insert(key, number);
+            } else {
+                trie.remove(key);
+                map.remove(&key);
+            }
+        }
+        kept.push((trie, map));
+        for (trie, map) in kept {
+            let all: Vec<(u64, u32)> = trie.iter().map(|entry| (entry.0, entry.1)).collect();
+            let expected: Vec<_> = map.iter().map(|(key, value)| (*key, *value)).collect();
+            prop_assert_eq!(all, expected);
+            for key in (0..40).chain((0..KEY_BITS).map(|at| 1 << at)) {
+                prop_assert_eq!(trie.get(key).map(|entry| entry.1), map.get(&key).copied());
+            }
+        }
+        Ok(())
     }
 
     proptest! {
         /// Each clone stays as it was, however the others change.
         #[test]
         fn behaves_like_a_map(
-            of_hashes: bool,
             steps in proptest::collection::vec((keys(), any::<bool>(), any::<bool>()), 0..120),
         ) {
-            let mut trie: Trie<Entry, First> = if of_hashes { Trie::of_hashes() } else { Trie::default() };
-            let mut map = BTreeMap::new();
-            let mut kept = Vec::new();
-            for (number, (key, is_insert, is_kept)) in (0..).zip(steps) {
-                if is_kept {
-                    kept.push((trie.clone(), map.clone()));
-                }
-                if is_insert {
-                    trie.insert(Arc::new(Entry(key, number)));
-                    map.insert(key, number);
-                } else {
-                    trie.remove(key);
-                    map.remove(&key);
-                }
-            }
-            kept.push((trie, map));
-            for (trie, map) in kept {
-                let all: Vec<(u64, u32)> = trie.iter().map(|entry| (entry.0, entry.1)).collect();
-                prop_assert_eq!(&all, &map.iter().map(|(key, value)| (*key, *value)).collect::<Vec<_>>());
-                for key in (0..40).chain((0..64).map(|at| 1 << at)) {
-                    prop_assert_eq!(trie.get(key).map(|entry| entry.1), map.get(&key).copied());
-                }
-            }
+            check::<Number<false>>(&steps)?;
+            check::<Number<true>>(&steps)?;
         }
     }
 }
