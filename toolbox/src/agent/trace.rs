@@ -74,6 +74,9 @@ pub(super) fn chat(model: &dyn Model) -> Span {
 
 /// Records what came of a request.
 pub(super) fn record(span: &Span, response: &Result<ModelResponse, ModelError>) {
+    if span.is_disabled() {
+        return;
+    }
     match response {
         Ok(response) => {
             let usage = &response.usage;

@@ -55,7 +55,7 @@ impl ToolContext {
 
     /// Returns the context without its channel of completions, which a stored completion must not
     /// keep open.
-    pub(crate) fn without_completions(&self) -> Self {
+    pub(crate) fn without_completions(self) -> Self {
         self.without_extension::<Completions>()
     }
 }

@@ -278,7 +278,7 @@ impl ToolContext {
     #[inline]
     pub(crate) fn values_below(&self) -> Option<Arc<CallValues>> {
         if self.tool.is_some() && self.is_deferrable() {
-            return self.without_deferral().values;
+            return self.clone().without_deferral().values;
         }
         self.values.clone()
     }
@@ -291,10 +291,9 @@ impl ToolContext {
     /// Returns the context of a call that cannot be deferred, since no run waits for it that could
     /// resume it.
     #[cold]
-    pub(crate) fn without_deferral(&self) -> Self {
-        let mut own = self.clone();
-        own.values_mut().deferrable = false;
-        own
+    pub(crate) fn without_deferral(mut self) -> Self {
+        self.values_mut().deferrable = false;
+        self
     }
 
     pub(crate) fn is_deferrable(&self) -> bool {
@@ -303,7 +302,7 @@ impl ToolContext {
 
     /// Returns a value that another module of this crate added.
     pub(crate) fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.values.as_ref()?.extensions.find_ref()
+        self.values.as_ref()?.extensions.get_ref()
     }
 
     pub(crate) fn with_extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
@@ -322,12 +321,11 @@ impl ToolContext {
     }
 
     /// Returns the context without the extension of type `T`.
-    pub(crate) fn without_extension<T: Send + Sync + 'static>(&self) -> Self {
-        let mut own = self.clone();
-        if own.extension::<T>().is_some() {
-            own.values_mut().extensions.remove::<T>();
+    pub(crate) fn without_extension<T: Send + Sync + 'static>(mut self) -> Self {
+        if self.extension::<T>().is_some() {
+            self.values_mut().extensions.remove::<T>();
         }
-        own
+        self
     }
 
     /// Sets the state for types that neither the call, nor the tool, nor its box has, in place of

@@ -125,7 +125,7 @@ impl ToolContext {
     }
 
     /// Returns the context of a call whose questions pause no run, since it is not made again.
-    pub(crate) fn without_question_desk(&self) -> Self {
+    pub(crate) fn without_question_desk(self) -> Self {
         self.without_extension::<Desk>()
     }
 

@@ -89,16 +89,13 @@ impl ToolContext {
 
     /// Returns the context of the handler of a recorded call: the calls that it makes are part of
     /// this one.
-    pub(crate) fn without_recorder(&self) -> Self {
-        if self.recorder().is_none() && !self.is_unattended() {
-            return self.clone();
-        }
+    pub(crate) fn without_recorder(self) -> Self {
         self.without_extension::<Recorder>().without_extension::<Unattended>()
     }
 
     /// Returns the context in which the journal of each call's box decides.
     pub(crate) fn with_calls_recorded_by_box(self) -> Self {
-        if self.recorder().is_none() { self } else { self.without_extension::<Recorder>() }
+        self.without_extension::<Recorder>()
     }
 
     /// Lets the journal of the box record the calls made with this context, if it has one.

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+
 /// Values by their type; at most one of each.
 #[derive(Clone, Default)]
-pub(crate) struct StateMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct StateMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>, FixedState>);
 
 impl StateMap {
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
@@ -16,6 +18,11 @@ impl StateMap {
 
     fn get<T: Send + Sync + 'static>(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         self.0.get(&TypeId::of::<T>())
+    }
+
+    /// Lends the value that was put in as a `T`.
+    pub(super) fn get_ref<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.get::<T>()?.downcast_ref()
     }
 
     pub(crate) fn holds(&self, id: TypeId) -> bool {

@@ -75,7 +75,7 @@ impl OwnedCall {
             sent: false,
         };
         let mut work = self.detach();
-        work.admitted.context = self.context.without_deferral().without_recorder();
+        work.admitted.context = self.context.clone().without_deferral().without_recorder();
         // The caller may wait for the job while it holds a permit that the job needs too.
         let job_work = HeldLimits::current().scope(work.run_job(record, report));
         spawn(Box::pin(trace::carried(job_work)));
@@ -134,7 +134,7 @@ impl Report {
             self.context.report(|| CallReport::JobFinished { result: &result, took });
         }
         // A completion that is kept must not keep its own channel open.
-        let context = self.context.without_completions();
+        let context = self.context.clone().without_completions();
         let completion = Completion { job: self.job.clone(), context, result };
         // Nothing is left to do if the receiver was dropped.
         let _ = self.completions.send(completion);

@@ -75,7 +75,7 @@ impl OwnedCall {
         };
         let record = recorder.begin(call).await?;
         // A call that is recorded is not made again.
-        let mut context = self.context.without_recorder().without_question_desk();
+        let mut context = self.context.clone().without_recorder().without_question_desk();
         if let Some(token) = record.cancellation() {
             context = context.with_cancellation(token);
         }

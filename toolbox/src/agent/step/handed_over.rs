@@ -18,9 +18,9 @@ impl ActiveRun {
     /// Returns the target of a call that hands the conversation over, and the call as its tool gets
     /// it.
     fn handoff_target(&self, call: &ToolCall) -> Option<(ToolCall, Arc<HandoffTarget>)> {
-        let call = made(call).into_owned();
+        let call = made(call);
         let target = HandoffTarget::of(&self.toolbox().get(&call.name)?)?;
-        Some((call, target))
+        Some((call.into_owned(), target))
     }
 
     /// Refuses, of the calls of one reply, the second that hands the conversation over, and an

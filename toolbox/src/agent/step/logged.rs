@@ -335,5 +335,5 @@ fn started_before(tool: &str, job: &JobId) -> ToolResult {
 
 /// Returns the context of the tool that takes the answer: its calls are made again, and not logged.
 pub(super) fn unlogged(context: &ToolContext) -> ToolContext {
-    context.without_recorder()
+    context.clone().without_recorder()
 }

@@ -121,7 +121,8 @@ impl CallScope {
     /// Returns the context of what takes part in the run beside its calls: hooks, guards, the
     /// model. It has the states of the box, and no part in the log of the run.
     pub(super) fn beside_calls(&self, toolbox: &ToolBox) -> ToolContext {
-        let context = self.context.without_deferral().without_recorder().without_completions();
-        context.without_extension::<LogScope>().with_state_of(toolbox.shared_state())
+        let context = self.context.clone().without_deferral().without_recorder();
+        let context = context.without_completions().without_extension::<LogScope>();
+        context.with_state_of(toolbox.shared_state())
     }
 }
