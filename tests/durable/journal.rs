@@ -1,5 +1,6 @@
 //! One process and its journal: what is accepted, what becomes of it, who may see it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use toolbox::tool::ToolFn;
 use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools};
 
 use crate::bounded::tokio;
+use crate::bounded::tokio::sync::Notify;
 use crate::memory::MemoryBacklog;
 use crate::support::Scratch;
 
@@ -342,6 +344,109 @@ async fn another_process_of_another_schema_does_not_take_a_call() {
         assert_eq!(fixture.kept(&id).await.state, CallState::Waiting);
         fixture.work().await;
         assert_eq!(fixture.kept(&id).await.state, CallState::Done);
+    })
+    .await;
+}
+
+/// Waits, the first time, until it is told to go on; returns the number of its runs.
+#[tool(idempotent)]
+async fn stall(counter: State<AtomicU32>, go_on: State<Notify>) -> u32 {
+    let run = counter.fetch_add(1, Ordering::SeqCst) + 1;
+    if run == 1 {
+        go_on.notified().await;
+    }
+    run
+}
+
+/// A call of `stall` that a worker of one call at a time has begun.
+struct Stalled {
+    path: PathBuf,
+    counter: Arc<AtomicU32>,
+    toolbox: ToolBox,
+    go_on: Arc<Notify>,
+    id: JobId,
+    worker: tokio::task::JoinHandle<()>,
+}
+
+async fn stalled(scratch: &Scratch) -> (Fixture, Stalled) {
+    let path = scratch.path().join("j.db");
+    let Fixture { journal, counter, .. } = fixture(Journal::open(&path).unwrap());
+    let go_on = Arc::new(Notify::new());
+    let toolbox = ToolBox::builder()
+        .tools(tools![stall, count])
+        .shared_state(Arc::clone(&counter))
+        .shared_state(Arc::clone(&go_on))
+        .journal(&journal)
+        .build()
+        .unwrap();
+    let fixture = Fixture { journal, toolbox: toolbox.clone(), counter: Arc::clone(&counter) };
+    let id = fixture.submitted(&ToolContext::new(), "stall", "{}").await;
+    let worker = Worker::new(toolbox.clone(), &fixture.journal).concurrency(1);
+    let worker = tokio::spawn(async move { worker.run_until_idle().await.unwrap() });
+    while counter.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    (fixture, Stalled { path, counter, toolbox, go_on, id, worker })
+}
+
+#[tokio::test]
+async fn an_attempt_that_another_process_took_over_ends_nothing() {
+    let scratch = Scratch::new();
+    let (fixture, stalled) = stalled(&scratch).await;
+    // What a process writes that finds the owner of an idempotent call gone.
+    let file = rusqlite::Connection::open(&stalled.path).unwrap();
+    let freed = file.execute("UPDATE call SET state = 'waiting', owner = NULL", []).unwrap();
+    assert_eq!(freed, 1);
+    let other = Journal::open(&stalled.path).unwrap();
+    Worker::new(stalled.toolbox, &other).run_until_idle().await.unwrap();
+    let ended = fixture.kept(&stalled.id).await;
+    assert_eq!((ended.state, ended.attempt, ended.late), (CallState::Done, 2, 0));
+
+    stalled.go_on.notify_one();
+    stalled.worker.await.unwrap();
+    let kept = fixture.kept(&stalled.id).await;
+    assert_eq!((kept.attempt, kept.late, kept.ended), (2, 1, ended.ended));
+    assert_eq!(kept.result.unwrap().text(), "2");
+}
+
+#[tokio::test]
+async fn a_call_that_expires_while_others_run_is_not_taken() {
+    let scratch = Scratch::new();
+    let (fixture, stalled) = stalled(&scratch).await;
+    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 10}"#).await;
+    let file = rusqlite::Connection::open(&stalled.path).unwrap();
+    file.execute("UPDATE call SET expires = 1 WHERE id = ?", [id.as_str()]).unwrap();
+    stalled.go_on.notify_one();
+    stalled.worker.await.unwrap();
+    assert_eq!(stalled.counter.load(Ordering::SeqCst), 1);
+    fixture.work().await;
+    assert_eq!(fixture.kept(&id).await.state, CallState::Expired);
+}
+
+#[tokio::test]
+async fn calls_of_a_recorded_handler_have_records_of_their_own() {
+    each_engine(Journal::builder, async |Fixture { journal, toolbox, counter }| {
+        let inner = toolbox.clone();
+        let outer = raw("outer", move |context: ToolContext, _: Arguments| {
+            let inner = inner.clone();
+            async move {
+                let call = |tool, arguments| ToolCall::new("c2", tool, arguments);
+                let counted = inner.call_in(&context, call("count", r#"{"by": 5}"#)).await;
+                // This one is not durable, and has no record.
+                let plain = inner.call_in(&context, call("whoami", "{}")).await;
+                format!("{} and {}", counted.text(), plain.is_error())
+            }
+        });
+        let toolbox = ToolBox::builder().tools(outer).journal(&journal).build().unwrap();
+        let fixture = Fixture { journal, toolbox, counter };
+        let ada = ToolContext::new().with(Principal::new("ada"));
+        let id = fixture.submitted(&ada, "outer", "{}").await;
+        fixture.work().await;
+        assert_eq!(fixture.kept(&id).await.result.unwrap().text(), "5 and false");
+        let all = fixture.journal.calls(CallFilter::default()).await.unwrap();
+        let mut tools: Vec<_> = all.iter().map(|call| (&*call.tool, call.state)).collect();
+        tools.sort_by_key(|(tool, _)| tool.to_owned());
+        assert_eq!(tools, [("count", CallState::Done), ("outer", CallState::Done)]);
     })
     .await;
 }
