@@ -6,6 +6,7 @@
     reason = "tools are written as users write them; the long runs say what they counted"
 )]
 
+mod attempts;
 #[path = "../bounded.rs"]
 mod bounded;
 mod clocks;
