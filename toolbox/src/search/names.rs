@@ -114,8 +114,8 @@ impl Splitter {
         }
         if ends[word.len()].is_none() {
             // One word that is long enough is no coincidence, and the rest is one too.
-            let mut is_long =
-                |part: &str| part.len() >= LONG && known(&terms.joined(&[part])).is_some();
+            let is_long =
+                |part: &str| part.len() >= LONG && known(&terms.of_plain(part).text()).is_some();
             let rests = MIN_REST..=word.len().saturating_sub(LONG);
             let split = rests
                 .clone()

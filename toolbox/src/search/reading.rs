@@ -13,6 +13,8 @@ use super::vocabulary::Vocabulary;
 pub(super) struct Local {
     pub(super) term: u32,
     pub(super) counts: [u16; FIELDS],
+    /// A bit for each field that has a count.
+    pub(super) fields: u16,
     pub(super) plain: u16,
 }
 
@@ -108,9 +110,15 @@ impl ReadBuffers {
 
     fn note(&mut self, piece: WordTerm, field: Field, pair_length: f32) {
         let WordTerm { term, role, .. } = piece;
+        if role == TermRole::Stop && !matches!(field, Field::Name | Field::Title) {
+            if in_sequence(field) {
+                self.sequence.push(BREAK);
+            }
+            return;
+        }
+        let local = self.bump(term, field);
         match role {
             TermRole::Part | TermRole::Pair => {
-                let local = self.bump(term, field);
                 local.plain = local.plain.saturating_add(1);
                 self.length += 1;
                 self.lengths[field as usize] +=
@@ -119,18 +127,12 @@ impl ReadBuffers {
                     self.sequence.push(term);
                 }
             }
-            TermRole::Stop if matches!(field, Field::Name | Field::Title) => {
-                self.bump(term, field);
-                self.lengths[field as usize] += 1.0;
-            }
-            TermRole::Stop if in_sequence(field) => self.sequence.push(BREAK),
-            TermRole::Stop => {}
-            TermRole::Whole | TermRole::Single | TermRole::Class => {
-                self.bump(term, field);
-            }
+            TermRole::Stop => self.lengths[field as usize] += 1.0,
+            TermRole::Whole | TermRole::Single | TermRole::Class => {}
         }
     }
 
+    #[inline]
     fn bump(&mut self, term: u32, field: Field) -> &mut Local {
         let at = term as usize;
         if self.place.len() <= at {
@@ -138,11 +140,12 @@ impl ReadBuffers {
         }
         if self.place[at] == BREAK {
             self.place[at] = narrow(self.locals.len());
-            self.locals.push(Local { term, counts: [0; FIELDS], plain: 0 });
+            self.locals.push(Local { term, counts: [0; FIELDS], fields: 0, plain: 0 });
         }
         let local = &mut self.locals[self.place[at] as usize];
         let count = &mut local.counts[field as usize];
         *count = count.saturating_add(1);
+        local.fields |= 1 << field as u16;
         local
     }
 }

@@ -102,24 +102,26 @@ impl<'t> Iterator for Words<'t> {
 /// Returns where a run of characters that are all in a word, or all between words, ends.
 #[inline]
 fn run(text: &str, mut at: usize, kind: u8) -> usize {
-    let bytes = text.as_bytes();
-    loop {
-        // Almost all text is ASCII, where a byte is a character.
-        while bytes.get(at).is_some_and(|&byte| BYTES[usize::from(byte)] == kind) {
+    // Almost all text is ASCII, where a byte is a character.
+    while let Some(&byte) = text.as_bytes().get(at) {
+        let own = BYTES[usize::from(byte)];
+        if own == kind {
             at += 1;
-        }
-        match wide(text, at) {
-            Some((c, len)) if c == kind => at += len,
-            _ => return at,
+        } else if own == WIDE {
+            match wide(text, at) {
+                Some((own, len)) if own == kind => at += len,
+                _ => return at,
+            }
+        } else {
+            return at;
         }
     }
+    at
 }
 
 /// Returns the kind and the length of a character that is more than a byte.
+#[cold]
 fn wide(text: &str, at: usize) -> Option<(u8, usize)> {
-    if text.as_bytes().get(at)?.is_ascii() {
-        return None;
-    }
     let c = text[at..].chars().next()?;
     let kind = if c.is_alphanumeric() || is_combining_mark(c) { IN_WORD } else { BETWEEN };
     Some((kind, c.len_utf8()))
@@ -156,21 +158,17 @@ enum Class {
     Mark,
 }
 
+#[inline]
 fn class(c: char) -> Class {
-    if c.is_ascii_digit() || c.is_numeric() {
-        Class::Digit
-    } else if c.is_ascii_lowercase() {
-        Class::Lower
-    } else if c.is_uppercase() {
-        Class::Upper
-    } else if c.is_ascii() {
-        Class::Lower
-    } else if is_dense(c) {
-        Class::Dense
-    } else if is_combining_mark(c) {
-        Class::Mark
-    } else {
-        Class::Lower
+    match c {
+        '0'..='9' => Class::Digit,
+        'A'..='Z' => Class::Upper,
+        _ if c.is_ascii() => Class::Lower,
+        _ if c.is_numeric() => Class::Digit,
+        _ if c.is_uppercase() => Class::Upper,
+        _ if is_dense(c) => Class::Dense,
+        _ if is_combining_mark(c) => Class::Mark,
+        _ => Class::Lower,
     }
 }
 
@@ -292,14 +290,15 @@ fn split(word: &str, bounds: &mut Vec<usize>) {
         bounds.extend(Some(word.len()).filter(|&len| len > 0));
         return;
     }
-    let mut chars = word.char_indices().peekable();
+    let mut chars = word.char_indices().map(|(at, c)| (at, c, class(c)));
+    let mut ahead = chars.next();
     let mut last = None;
-    while let Some((at, c)) = chars.next() {
-        let now = match class(c) {
-            Class::Mark => continue,
-            other => other,
-        };
-        let next = chars.peek().map(|&(_, c)| class(c));
+    while let Some((at, c, now)) = ahead {
+        ahead = chars.next();
+        if now == Class::Mark {
+            continue;
+        }
+        let next = ahead.map(|(.., next)| next);
         let boundary = match (last, now) {
             (Some(Class::Lower), Class::Upper) => true,
             // The last capital of a row begins the next part (`HTTPServer`), unless a plural `s` is
