@@ -273,13 +273,8 @@ impl Index {
             *scale = boost / (1.0 - slope + slope * length / usual);
         }
         for local in &reading.locals {
-            let (mut sum, mut fields) = (0.0, local.fields);
-            while fields != 0 {
-                // Most terms stand in one field of a tool.
-                let field = fields.trailing_zeros() as usize;
-                sum += f32::from(local.counts[field]) * scale[field];
-                fields &= fields - 1;
-            }
+            let sum: f32 =
+                local.counts.iter().zip(scale).map(|(&n, scale)| f32::from(n) * scale).sum();
             *used += usize::from(vocabulary.hold(local.term));
             let impact = quantized(sum / (weights.saturation + sum));
             postings.insert(local.term, slot, Posting::new(slot, impact, local.plain));

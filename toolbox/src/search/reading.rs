@@ -13,8 +13,6 @@ use super::vocabulary::Vocabulary;
 pub(super) struct Local {
     pub(super) term: u32,
     pub(super) counts: [u16; FIELDS],
-    /// A bit for each field that has a count.
-    pub(super) fields: u16,
     pub(super) plain: u16,
 }
 
@@ -140,12 +138,11 @@ impl ReadBuffers {
         }
         if self.place[at] == BREAK {
             self.place[at] = narrow(self.locals.len());
-            self.locals.push(Local { term, counts: [0; FIELDS], fields: 0, plain: 0 });
+            self.locals.push(Local { term, counts: [0; FIELDS], plain: 0 });
         }
         let local = &mut self.locals[self.place[at] as usize];
         let count = &mut local.counts[field as usize];
         *count = count.saturating_add(1);
-        local.fields |= 1 << field as u16;
         local
     }
 }

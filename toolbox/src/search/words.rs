@@ -120,7 +120,6 @@ fn run(text: &str, mut at: usize, kind: u8) -> usize {
 }
 
 /// Returns the kind and the length of a character that is more than a byte.
-#[cold]
 fn wide(text: &str, at: usize) -> Option<(u8, usize)> {
     let c = text[at..].chars().next()?;
     let kind = if c.is_alphanumeric() || is_combining_mark(c) { IN_WORD } else { BETWEEN };
