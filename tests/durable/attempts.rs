@@ -8,7 +8,7 @@ use toolbox::context::Decision;
 use toolbox::durable::{Journal, RecordedRunState};
 use toolbox::model::ModelErrorKind;
 use toolbox::testing::ScriptedModel;
-use toolbox::{State, Tool, tool, tools};
+use toolbox::{State, tool, tools};
 
 use crate::bounded::tokio;
 use crate::bounded::tokio::sync::Notify;
@@ -42,8 +42,8 @@ async fn an_approved_call_is_made_again_if_its_tool_is_idempotent() {
         let runs = Arc::new(AtomicU32::new(0));
         let name = tool.name().to_owned();
         let agent = |model: ScriptedModel| {
-            let tool: Tool = tool.clone();
-            Agent::builder(model).tools(tool).shared_state(Arc::clone(&runs)).build().unwrap()
+            let builder = Agent::builder(model).tools(tool.clone());
+            builder.shared_state(Arc::clone(&runs)).build().unwrap()
         };
         let asking = agent(ScriptedModel::new().calls(name.as_str(), "{}"));
         asking.run("Go").durable("run", &journal).await.unwrap();
@@ -93,8 +93,10 @@ async fn a_job_that_was_reported_is_not_reported_again() {
     };
     assert_eq!((first.requests().len(), reports(&first)), (3, 1));
 
-    let second = ScriptedModel::new().text("Done.");
+    // It prints once more, so that it looks for reports.
+    go_on.notify_one();
+    let second = ScriptedModel::new().calls("print", "{}").text("Wait.").text("Done.");
     let outcome = agent(second.clone()).resume("run", &journal).await.unwrap();
-    assert_eq!((outcome.content.as_str(), second.requests().len()), ("Done.", 1));
-    assert_eq!(reports(&second), 1);
+    assert_eq!((outcome.content.as_str(), second.requests().len()), ("Done.", 3));
+    assert_eq!(reports(&second), 2);
 }

@@ -361,8 +361,6 @@ async fn stall(counter: State<AtomicU32>, go_on: State<Notify>) -> u32 {
 /// A call of `stall` that a worker of one call at a time has begun.
 struct Stalled {
     path: PathBuf,
-    counter: Arc<AtomicU32>,
-    toolbox: ToolBox,
     go_on: Arc<Notify>,
     id: JobId,
     worker: tokio::task::JoinHandle<()>,
@@ -370,23 +368,16 @@ struct Stalled {
 
 async fn stalled(scratch: &Scratch) -> (Fixture, Stalled) {
     let path = scratch.path().join("j.db");
-    let Fixture { journal, counter, .. } = fixture(Journal::open(&path).unwrap());
+    let fixture = fixture(Journal::open(&path).unwrap());
     let go_on = Arc::new(Notify::new());
-    let toolbox = ToolBox::builder()
-        .tools(tools![stall, count])
-        .shared_state(Arc::clone(&counter))
-        .shared_state(Arc::clone(&go_on))
-        .journal(&journal)
-        .build()
-        .unwrap();
-    let fixture = Fixture { journal, toolbox: toolbox.clone(), counter: Arc::clone(&counter) };
+    fixture.toolbox.register(stall::tool().with_state(Arc::clone(&go_on)));
     let id = fixture.submitted(&ToolContext::new(), "stall", "{}").await;
-    let worker = Worker::new(toolbox.clone(), &fixture.journal).concurrency(1);
+    let worker = Worker::new(fixture.toolbox.clone(), &fixture.journal).concurrency(1);
     let worker = tokio::spawn(async move { worker.run_until_idle().await.unwrap() });
-    while counter.load(Ordering::SeqCst) == 0 {
+    while fixture.counter.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
-    (fixture, Stalled { path, counter, toolbox, go_on, id, worker })
+    (fixture, Stalled { path, go_on, id, worker })
 }
 
 #[tokio::test]
@@ -398,7 +389,7 @@ async fn an_attempt_that_another_process_took_over_ends_nothing() {
     let freed = file.execute("UPDATE call SET state = 'waiting', owner = NULL", []).unwrap();
     assert_eq!(freed, 1);
     let other = Journal::open(&stalled.path).unwrap();
-    Worker::new(stalled.toolbox, &other).run_until_idle().await.unwrap();
+    Worker::new(fixture.toolbox.clone(), &other).run_until_idle().await.unwrap();
     let ended = fixture.kept(&stalled.id).await;
     assert_eq!((ended.state, ended.attempt, ended.late), (CallState::Done, 2, 0));
 
@@ -418,7 +409,7 @@ async fn a_call_that_expires_while_others_run_is_not_taken() {
     file.execute("UPDATE call SET expires = 1 WHERE id = ?", [id.as_str()]).unwrap();
     stalled.go_on.notify_one();
     stalled.worker.await.unwrap();
-    assert_eq!(stalled.counter.load(Ordering::SeqCst), 1);
+    assert_eq!(fixture.counter.load(Ordering::SeqCst), 1);
     fixture.work().await;
     assert_eq!(fixture.kept(&id).await.state, CallState::Expired);
 }
