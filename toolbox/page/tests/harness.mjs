@@ -86,6 +86,14 @@ export async function open(own, program) {
   return page;
 }
 
+/** Returns a link for another browser. */
+export function another(page) {
+  return page.evaluate(async () => {
+    const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
+    return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
+  });
+}
+
 /** Goes to a tab, and to what is named behind it, as `tools/order`. */
 export async function go(page, at) {
   await page.evaluate((at) => (location.hash = `#/${at}`), at);

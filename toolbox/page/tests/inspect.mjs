@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { accessible, call, context, fill, flow, open, picture, tab, tryTool } from "./harness.mjs";
+import { accessible, another, call, context, fill, flow, open, picture, tab, tryTool } from "./harness.mjs";
 import { program, startProgram } from "./programs.mjs";
 
 const EVERYTHING = process.env.MCP_EVERYTHING;
@@ -25,14 +25,6 @@ const rows = (page, list) => page.getByRole("listbox", { name: list }).getByRole
 async function choose(page, name, key) {
   await tab(page, name);
   await rows(page, name.toLowerCase()).filter({ hasText: key }).first().click();
-}
-
-/** Returns a link for another browser. */
-function another(page) {
-  return page.evaluate(async () => {
-    const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
-    return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
-  });
 }
 
 /** Returns a server of 2026-07-28 with a tool whose calls become tasks. */

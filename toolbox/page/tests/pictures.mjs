@@ -1,6 +1,6 @@
 // Draws each tab, light and dark, wide and narrow, to be looked at; those of docs/page.md among them:
 // PAGE_PICTURES=folder node tests/pictures.mjs
-import { call, context, fill, go, open, picture, start, tryTool } from "./harness.mjs";
+import { another, call, context, fill, go, open, picture, start, tryTool } from "./harness.mjs";
 
 const program = await start("--hostile");
 let link = program.link;
@@ -50,10 +50,7 @@ for (const colorScheme of ["light", "dark"]) {
     await at(tab);
     await picture(page, `${tab.split("/")[0]}-narrow-${colorScheme}`);
   }
-  link = await page.evaluate(async () => {
-    const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
-    return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
-  });
+  link = await another(page);
   await own.close();
 }
 await program.stop();

@@ -1,5 +1,5 @@
 // Runs the flows: node tests/run.mjs [WORD …], each of which a name has to hold.
-import { context, go, keep, open, run, start } from "./harness.mjs";
+import { another, context, go, keep, open, run, start } from "./harness.mjs";
 import * as approvals from "./approvals.mjs";
 import * as live from "./live.mjs";
 import * as safety from "./safety.mjs";
@@ -16,10 +16,7 @@ keep();
 /** Opens a page in a session of its own, at a tab. A page of an earlier flow has no part in it. */
 async function session(at, options) {
   const [page] = first.pages();
-  const link = await page.evaluate(async () => {
-    const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
-    return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
-  });
+  const link = await another(page);
   const own = await context(options);
   const next = await open(own, { link });
   await go(next, at);

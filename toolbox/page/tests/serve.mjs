@@ -1,15 +1,7 @@
 // `toolbox serve --page`: decisions of people at the page on calls that MCP clients make.
 import assert from "node:assert/strict";
-import { accessible, context, flow, go, open, picture } from "./harness.mjs";
+import { accessible, another, context, flow, go, open, picture } from "./harness.mjs";
 import { request, startProgram } from "./programs.mjs";
-
-/** Returns a link for another browser. */
-function another(page) {
-  return page.evaluate(async () => {
-    const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
-    return (await (await fetch("/api/link", { method: "POST", headers, body: "{}" })).json()).link;
-  });
-}
 
 /** Runs a flow over a served box and its page, beside each other. */
 function served(name, words, run) {
