@@ -21,7 +21,8 @@ use crate::model::Usage;
 /// assert!(GenaiPrices.price("anthropic", "claude-sonnet-4-5", &Usage::new(1_000, 10)).is_some());
 ///
 /// // With prices of one's own before them.
-/// let own = PriceTable::new().model("custom", "llama", Price::per_million(Money::ZERO, Money::ZERO));
+/// let free = Price::per_million(Money::ZERO, Money::ZERO);
+/// let own = PriceTable::new().model("custom", "llama", free);
 /// let prices = move |provider: &str, model: &str, usage: &Usage| {
 ///     own.price(provider, model, usage).or_else(|| GenaiPrices.price(provider, model, usage))
 /// };

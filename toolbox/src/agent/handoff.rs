@@ -61,7 +61,8 @@ pub(super) const HANDED_OVER: &str = "The conversation was handed over.";
 ///     .build()?;
 ///
 /// let outcome = triage.run("Was I charged twice?").await?;
-/// assert_eq!((outcome.agent.as_str(), outcome.content.as_str()), ("billing", "You were charged once."));
+/// assert_eq!(outcome.agent, "billing");
+/// assert_eq!(outcome.content, "You were charged once.");
 /// # Ok(())
 /// # }
 /// ```

@@ -14,7 +14,8 @@
 //!     a + b
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = ScriptedModel::new().calls("add", r#"{"a": 2, "b": 3}"#).text("It is 5.");
 //! let outcome = Agent::builder(model).tools(tools![add]).build()?.run("What is 2 + 3?").await?;
 //! assert_eq!((outcome.content.as_str(), outcome.reason), ("It is 5.", StopReason::Answered));

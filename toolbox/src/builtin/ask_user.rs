@@ -62,7 +62,8 @@ impl AskUser {
         tool.showing_urls()
     }
 
-    /// Asks the user, and waits for the answer. Ask only what you need and cannot find out in another way.
+    #[doc = " Asks the user, and waits for the answer. Ask only what you need and cannot find out \
+        in another way."]
     #[tool(open_world, tags("user"))]
     async fn ask_user(
         &self,

@@ -22,7 +22,8 @@ pub type SharedError = Arc<dyn Error + Send + Sync>;
 /// use toolbox::call::FailureKind;
 ///
 /// let failure = ToolResult::failure(FailureKind::Infrastructure, "the database is down");
-/// assert_eq!((failure.failure_kind(), failure.is_error()), (Some(FailureKind::Infrastructure), true));
+/// assert_eq!(failure.failure_kind(), Some(FailureKind::Infrastructure));
+/// assert!(failure.is_error());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -306,8 +306,8 @@ pub(super) struct PageCommand {
 pub(super) struct InspectCommand {
     #[command(flatten)]
     pub(super) page: PageCommand,
-    /// Send this header with each request to a URL, such as 'Authorization: Bearer {env:TOKEN}'; may
-    /// be given several times
+    /// Send this header with each request to a URL, such as 'Authorization: Bearer {env:TOKEN}';
+    /// may be given several times
     #[arg(long, value_name = "NAME: VALUE")]
     pub(super) header: Vec<String>,
     /// Start the command with this environment variable; {env:NAME} in its value is a variable of

@@ -140,7 +140,8 @@ impl Approval {
 ///
 /// let toolbox = ToolBox::builder()
 ///     .approver(|request: ApprovalRequest| async move {
-///         if request.tool_name().starts_with("read_") { Decision::Approve } else { Decision::Defer }
+///         let reads = request.tool_name().starts_with("read_");
+///         if reads { Decision::Approve } else { Decision::Defer }
 ///     })
 ///     .build()
 ///     .unwrap();

@@ -16,7 +16,8 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! let context = ToolContext::new().with(Principal::new("ada"));
-//! let result = ToolBox::from(tools![whoami]).call_in(&context, ToolCall::new("1", "whoami", "{}")).await;
+//! let call = ToolCall::new("1", "whoami", "{}");
+//! let result = ToolBox::from(tools![whoami]).call_in(&context, call).await;
 //! assert_eq!(result.text(), "ada");
 //! # }
 //! ```

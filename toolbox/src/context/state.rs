@@ -92,7 +92,8 @@ impl StateMap {
 /// }
 ///
 /// assert_eq!(count(State::new(Library(vec!["Dune".to_owned()]))), 1);
-/// let toolbox = ToolBox::builder().tools(tools![count]).state(Library(Vec::new())).build().unwrap();
+/// let library = Library(Vec::new());
+/// let toolbox = ToolBox::builder().tools(tools![count]).state(library).build().unwrap();
 /// ```
 #[derive(Debug)]
 pub struct State<T: ?Sized>(Arc<T>);

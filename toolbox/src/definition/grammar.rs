@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// let query = query::tool().with_grammar(Grammar::Regex("SELECT .+".to_owned()));
 /// let lowered = lower(query.definition(), Dialect::OpenAiResponses);
-/// assert_eq!(lowered.tool["format"], json!({"type": "grammar", "syntax": "regex", "definition": "SELECT .+"}));
+/// let format = json!({"type": "grammar", "syntax": "regex", "definition": "SELECT .+"});
+/// assert_eq!(lowered.tool["format"], format);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "syntax", content = "definition")]

@@ -169,7 +169,8 @@ fn gemini(mut tool: Value, key: &str, schema: Value) -> Value {
 /// Returns the whole `tools` value of a request.
 ///
 /// An array with one entry a tool, in order, and namespaces with theirs; for Gemini
-/// `[{"functionDeclarations": [...]}]`, and `[]` without tools. All of `lowered` are expected to be of one dialect; the first decides.
+/// `[{"functionDeclarations": [...]}]`, and `[]` without tools. All of `lowered` are expected to be
+/// of one dialect; the first decides.
 #[must_use]
 pub fn list(lowered: &[Lowered]) -> Value {
     let tools = grouped(lowered.iter().map(|tool| (tool.namespace.as_ref(), &tool.tool)));

@@ -27,7 +27,8 @@ impl ToolBox {
     ///
     /// let toolbox = ToolBox::from(tools![add]);
     /// assert!(toolbox.check(&ToolCall::new("1", "add", r#"{"a": 2, "b": 3}"#)).is_ok());
-    /// let refusal = toolbox.check(&ToolCall::new("2", "add", r#"{"a": true, "b": 3}"#)).unwrap_err();
+    /// let wrong = ToolCall::new("2", "add", r#"{"a": true, "b": 3}"#);
+    /// let refusal = toolbox.check(&wrong).unwrap_err();
     /// let error = refusal.source().unwrap().downcast_ref::<ArgumentsError>().unwrap();
     /// assert_eq!(error.faults()[0].path, "a");
     /// ```

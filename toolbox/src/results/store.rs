@@ -18,7 +18,8 @@ use crate::future::BoxFuture;
 /// use toolbox::context::{Conversation, Principal};
 /// use toolbox::results::ResultOwner;
 ///
-/// let context = ToolContext::new().with(Principal::new("ada")).with(Conversation::new("cli", "7"));
+/// let chat = Conversation::new("cli", "7");
+/// let context = ToolContext::new().with(Principal::new("ada")).with(chat);
 /// let owner = ResultOwner::of(&context);
 /// assert_eq!(owner.principal.as_str(), "ada");
 /// assert_ne!(owner, ResultOwner::of(&ToolContext::new()));
@@ -144,14 +145,22 @@ pub enum Lookup {
 /// struct All(Mutex<Vec<(ResultOwner, Arc<KeptResult>)>>);
 ///
 /// impl ResultStore for All {
-///     fn keep(&self, owner: ResultOwner, result: Arc<KeptResult>) -> BoxFuture<'_, Result<u64, ResultStoreError>> {
+///     fn keep(
+///         &self,
+///         owner: ResultOwner,
+///         result: Arc<KeptResult>,
+///     ) -> BoxFuture<'_, Result<u64, ResultStoreError>> {
 ///         let mut all = self.0.lock().unwrap();
 ///         all.push((owner.clone(), result));
 ///         let number = all.iter().filter(|(of, _)| *of == owner).count() as u64;
 ///         Box::pin(async move { Ok(number) })
 ///     }
 ///
-///     fn get(&self, owner: ResultOwner, number: u64) -> BoxFuture<'_, Result<Lookup, ResultStoreError>> {
+///     fn get(
+///         &self,
+///         owner: ResultOwner,
+///         number: u64,
+///     ) -> BoxFuture<'_, Result<Lookup, ResultStoreError>> {
 ///         let all = self.0.lock().unwrap();
 ///         let mut own = all.iter().filter(|(of, _)| *of == owner);
 ///         let found = number.checked_sub(1).and_then(|at| own.nth(at as usize));
@@ -213,7 +222,8 @@ impl<S: ResultStore + ?Sized> ResultStore for Arc<S> {
 /// ```
 /// use toolbox::results::ResultStoreError;
 ///
-/// let error = ResultStoreError::new("the disk is full").with_source(std::io::Error::other("ENOSPC"));
+/// let cause = std::io::Error::other("ENOSPC");
+/// let error = ResultStoreError::new("the disk is full").with_source(cause);
 /// assert_eq!(error.to_string(), "the disk is full");
 /// ```
 #[derive(Debug, Clone)]

@@ -16,7 +16,8 @@
 //! }
 //!
 //! assert_eq!(for_input::<Place>()["additionalProperties"], false);
-//! assert!(for_output::<Place>().get("additionalProperties").is_none()); // fields may be added later
+//! // Fields may be added later.
+//! assert!(for_output::<Place>().get("additionalProperties").is_none());
 //! ```
 //!
 //! | to | see |

@@ -40,7 +40,10 @@ const BATCH: usize = 64;
 /// struct Vowels;
 ///
 /// impl Embedder for Vowels {
-///     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
+///     fn embed<'a>(
+///         &'a self,
+///         texts: &'a [String],
+///     ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
 ///         let vector = |text: &String| {
 ///             ['a', 'e', 'i', 'o', 'u'].map(|vowel| text.matches(vowel).count() as f32).to_vec()
 ///         };
@@ -83,7 +86,11 @@ impl<E: Embedder + ?Sized> Embedder for Arc<E> {
 /// ```
 /// use toolbox::search::{Catalog, Embedder, Embeddings, Hit};
 ///
-/// async fn near(catalog: &Catalog, embeddings: &Embeddings<impl Embedder>, words: &str) -> Vec<Hit> {
+/// async fn near(
+///     catalog: &Catalog,
+///     embeddings: &Embeddings<impl Embedder>,
+///     words: &str,
+/// ) -> Vec<Hit> {
 ///     match catalog.search(words).hits_with(embeddings).await {
 ///         Ok(hits) => hits,
 ///         Err(_) => catalog.search(words).hits(), // by words alone

@@ -31,8 +31,8 @@ pub(super) struct IndexEntry {
     pub(super) server: Option<Arc<str>>,
     /// The order of registration, for ties; a replacement keeps it.
     pub(super) order: u64,
-    /// The sequence of terms, then each term that occurs [`SEVERAL`] times or more and its number of
-    /// occurrences.
+    /// The sequence of terms, then each term that occurs [`SEVERAL`] times or more and its number
+    /// of occurrences.
     terms: Box<[u32]>,
     sequence_len: u32,
     /// The number of terms of the sequence that belong to the name.

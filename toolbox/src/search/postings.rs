@@ -14,8 +14,8 @@ const PLACE_BITS: u32 = 14;
 /// The first count that is not in the posting itself.
 pub(super) const SEVERAL: u16 = 3;
 
-/// A term in a tool, in 32 bits: the place of the tool in its block, the count up to [`SEVERAL`] and
-/// the weight.
+/// A term in a tool, in 32 bits: the place of the tool in its block, the count up to [`SEVERAL`]
+/// and the weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Posting(u32);
 

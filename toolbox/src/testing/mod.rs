@@ -10,7 +10,8 @@
 //!     i64::from(a) + i64::from(b)
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = ScriptedModel::new().calls("add", r#"{"a": 2, "b": 3}"#).text("5");
 //! let outcome = Agent::builder(model).tools(tools![add]).build()?.run("2 + 3?").await?;
 //! check(&outcome.history).calls("add", serde_json::json!({"a": 2})).returns("5").answers("5");

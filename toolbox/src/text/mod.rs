@@ -1,5 +1,5 @@
-//! Helpers over text, which know no other module but `sort`: cleaning and quoting of untrusted text, close
-//! names, paths of arguments, lengths in tokens, values as JSON.
+//! Helpers over text, which know no other module but `sort`: cleaning and quoting of untrusted
+//! text, close names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;
 #[allow(dead_code, reason = "for skills")]

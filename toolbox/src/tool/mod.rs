@@ -15,7 +15,8 @@
 //!     let result = next.run().await;
 //!     toolbox::ToolResult::new(result.text().to_uppercase())
 //! });
-//! assert_eq!(ToolBox::from(shout).execute("shout", r#"{"word": "hi"}"#).await.as_deref(), Ok("HI"));
+//! let toolbox = ToolBox::from(shout);
+//! assert_eq!(toolbox.execute("shout", r#"{"word": "hi"}"#).await.as_deref(), Ok("HI"));
 //! # }
 //! ```
 //!

@@ -85,7 +85,7 @@ impl<E: Display> IntoVerdict for Result<Verdict, E> {
 /// impl Guard for Judge {
 ///     fn check<'a>(&'a self, checked: &'a Checked) -> BoxFuture<'a, Verdict> {
 ///         Box::pin(async move {
-///             // In the context of the run: its budgets and its cancellation hold for the judge too.
+///             // In the context of the run, whose budgets and cancellation hold for the judge.
 ///             let run = self.0.run(checked.text()).in_context(checked.context().clone());
 ///             match run.await {
 ///                 Ok(outcome) if outcome.content == "fine" => Verdict::Pass,

@@ -55,7 +55,11 @@ pub struct ContextLength {
 /// };
 /// let agent = Agent::builder(ScriptedModel::answering("Done."))
 ///     .max_context_tokens(100_000)
-///     .context_rules([ContextRule::edit(window), ContextRule::old_results(5), ContextRule::drop_oldest()])
+///     .context_rules([
+///         ContextRule::edit(window),
+///         ContextRule::old_results(5),
+///         ContextRule::drop_oldest(),
+///     ])
 ///     .build()?;
 /// # Ok::<(), toolbox::agent::BuildAgentError>(())
 /// ```

@@ -187,7 +187,8 @@ impl Files {
         listed.map_or_else(FileError::into_result, ToolResult::new)
     }
 
-    /// Finds the lines of text files that match a regular expression. Gives `path:line: text`; leaves out what `.gitignore` does.
+    #[doc = " Finds the lines of text files that match a regular expression. Gives `path:line: \
+        text`; leaves out what `.gitignore` does."]
     #[tool(blocking, read_only, idempotent, open_world = false, tags("files"))]
     fn file_search(
         &self,
@@ -231,7 +232,8 @@ impl Files {
         written.map_or_else(FileError::into_result, ToolResult::new)
     }
 
-    /// Replaces a piece of text in a file. The piece must be there exactly once, blanks and line breaks included.
+    #[doc = " Replaces a piece of text in a file. The piece must be there exactly once, blanks and \
+        line breaks included."]
     #[tool(blocking, destructive, open_world = false, tags("files"))]
     fn file_edit(
         &self,

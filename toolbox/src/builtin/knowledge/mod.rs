@@ -224,7 +224,8 @@ impl Knowledge {
 
 #[toolset]
 impl Knowledge {
-    /// Keeps a fact for later conversations: a preference, a decision, a name. One fact a call, in words that make sense on their own.
+    #[doc = " Keeps a fact for later conversations: a preference, a decision, a name. One fact a \
+        call, in words that make sense on their own."]
     #[tool(idempotent, open_world = false, tags("memory"))]
     async fn remember(
         &self,
@@ -242,7 +243,8 @@ impl Knowledge {
         Ok("remembered")
     }
 
-    /// Searches what was remembered, documents, and messages of earlier conversations. Says of each text where and when it comes from.
+    #[doc = " Searches what was remembered, documents, and messages of earlier conversations. Says \
+        of each text where and when it comes from."]
     #[tool(read_only, idempotent, open_world = false, untrusted, tags("memory"))]
     async fn knowledge_search(
         &self,

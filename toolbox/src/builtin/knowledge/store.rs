@@ -140,7 +140,8 @@ impl Quota {
 ///
 /// # async fn forget() -> Result<(), StoreError> {
 /// let knowledge = Knowledge::new(SqliteStore::in_memory()?);
-/// let gone = knowledge.forget(&Principal::new("ada"), Forget::Document("handbook".to_owned())).await?;
+/// let handbook = Forget::Document("handbook".to_owned());
+/// let gone = knowledge.forget(&Principal::new("ada"), handbook).await?;
 /// println!("{gone} pieces are gone");
 /// # Ok(())
 /// # }
@@ -168,7 +169,11 @@ pub enum Forget {
 /// use toolbox::context::Principal;
 /// use toolbox::store::{SqliteStore, StoreError};
 ///
-/// async fn about(store: &impl Store, owner: &Principal, words: &str) -> Result<Vec<Entry>, StoreError> {
+/// async fn about(
+///     store: &impl Store,
+///     owner: &Principal,
+///     words: &str,
+/// ) -> Result<Vec<Entry>, StoreError> {
 ///     store.by_words(owner, words, 10).await
 /// }
 ///

@@ -303,7 +303,8 @@ impl Schedules {
         Ok(format!("changed schedule {}", describe(&schedule)))
     }
 
-    /// Deletes a schedule, by its number or by words of its prompt. Several are deleted only with `all`.
+    #[doc = " Deletes a schedule, by its number or by words of its prompt. Several are deleted \
+        only with `all`."]
     #[tool(destructive, idempotent, open_world = false, tags("schedule"))]
     async fn schedule_delete(
         &self,

@@ -16,8 +16,8 @@ use crate::text::{QUOTED, quote};
 
 /// When something happens, on the clocks of a time zone.
 ///
-/// Where the clocks go forward over a time, it happens later by as much as they skip (02:30 becomes 03:30); where they
-/// go back over it, it happens at the first of both.
+/// Where the clocks go forward over a time, it happens later by as much as they skip (02:30 becomes
+/// 03:30); where they go back over it, it happens at the first of both.
 ///
 /// ```
 /// use toolbox::builtin::schedule::{Day, Repeat};

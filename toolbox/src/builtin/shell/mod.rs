@@ -320,7 +320,8 @@ impl Guarantees {
 
 #[toolset(with = Self::guarded)]
 impl Shell {
-    /// Runs a command in the workspace and returns what it printed. It gets no input, and ends with the call.
+    #[doc = " Runs a command in the workspace and returns what it printed. It gets no input, and \
+        ends with the call."]
     #[tool(destructive, open_world, timeout = "61m", tags("shell"))]
     async fn shell_exec(
         &self,

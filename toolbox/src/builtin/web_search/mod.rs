@@ -170,7 +170,8 @@ impl WebSearch {
         tool.showing_urls()
     }
 
-    /// Searches the web. Returns titles, addresses and snippets of pages; read a page with a tool that fetches it.
+    #[doc = " Searches the web. Returns titles, addresses and snippets of pages; read a page with \
+        a tool that fetches it."]
     #[tool(read_only, open_world, untrusted, tags("web"))]
     async fn web_search(
         &self,

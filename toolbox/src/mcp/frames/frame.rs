@@ -15,8 +15,10 @@ use crate::panics::forget_quietly;
 /// use toolbox::mcp::{Frame, FrameDirection, FrameLog};
 ///
 /// let log = FrameLog::new();
-/// log.record(&Frame::new("time", 1, FrameDirection::Sent, br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
-/// log.record(&Frame::new("time", 1, FrameDirection::Received, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+/// let request = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+/// let response = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+/// log.record(&Frame::new("time", 1, FrameDirection::Sent, request));
+/// log.record(&Frame::new("time", 1, FrameDirection::Received, response));
 /// assert!(log.since(1, usize::MAX).frames[1].duration_ms.is_some());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

@@ -59,7 +59,8 @@ use crate::model::{ModelRequest, ModelResponse};
 ///     GeminiInteractions::body(&request, "gemini-2.5-flash", false),
 ///     concat!(
 ///         r#"{"model":"gemini-2.5-flash","generation_config":{"max_output_tokens":100},"#,
-///         r#""store":false,"input":[{"type":"user_input","content":[{"type":"text","text":"Hello"}]}]}"#,
+///         r#""store":false,"input":[{"type":"user_input","#,
+///         r#""content":[{"type":"text","text":"Hello"}]}]}"#,
 ///     ),
 /// );
 /// ```
@@ -99,7 +100,8 @@ impl GeminiInteractions {
     /// let response = GeminiInteractions::response(body)?;
     /// let response = GeminiInteractions::remembered(&request, response);
     ///
-    /// let Replied::Answer(mut history) = request.history.reply(response.reply) else { unreachable!() };
+    /// let replied = request.history.reply(response.reply);
+    /// let Replied::Answer(mut history) = replied else { unreachable!() };
     /// history.push_user("How are you?");
     /// let request = ModelRequest::new(history).with_option("store", true);
     /// let body = GeminiInteractions::body(&request, "gemini-2.5-flash", false);

@@ -21,8 +21,8 @@ enum AddressKind {
     Special,
 }
 
-/// The addresses that may be reached on behalf of one server: public ones, and those of this machine
-/// or of a private network if the server's own URL names one.
+/// The addresses that may be reached on behalf of one server: public ones, and those of this
+/// machine or of a private network if the server's own URL names one.
 #[derive(Debug, Clone)]
 pub(super) struct AllowedAddresses {
     own: Option<AddressKind>,

@@ -187,8 +187,8 @@ impl StoredGrant {
         Some(self.credentials.token_response.as_ref()?.access_token().secret())
     }
 
-    /// Returns the token; `None` too if its key cannot be read, since it is of no use without. Reads
-    /// the key, which takes longer than the rest.
+    /// Returns the token; `None` too if its key cannot be read, since it is of no use without.
+    /// Reads the key, which takes longer than the rest.
     pub(super) fn token(&self) -> Option<OAuthToken> {
         let key = match &self.dpop_key {
             Some(text) => Some(ProofKey::from_text(text)?),
