@@ -8,7 +8,7 @@ use toolbox::builtin::ask_user::AskUser;
 use toolbox::context::{Answer, Asker, CancellationToken, Conversation, Question};
 use toolbox::{ToolBox, ToolCall, ToolContext};
 
-use crate::support::call;
+use crate::calls::call;
 
 /// An asker, the arguments of the call, and the text of its result.
 type Case = (Option<Box<dyn Asker>>, Value, &'static str);

@@ -11,7 +11,8 @@ use toolbox::builtin::schedule::{Clock, Runner, Schedules, Store};
 use toolbox::context::Principal;
 use toolbox::store::SqliteStore;
 
-use crate::support::{Scratch, call};
+use crate::calls::call;
+use support::Scratch;
 
 /// A clock that stands at a moment.
 #[derive(Clone)]

@@ -17,7 +17,8 @@ use toolbox::builtin::files::Files;
 use toolbox::context::{Conversation, Principal};
 use toolbox::{ToolBox, ToolCall, ToolContext};
 
-use crate::support::{Scratch, call};
+use crate::calls::call;
+use support::Scratch;
 
 fn files(folder: impl AsRef<Path>) -> ToolBox {
     ToolBox::from(Files::in_folder(folder).unwrap())
@@ -33,7 +34,9 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-const EDIT: &str = env!("CARGO_BIN_EXE_edit");
+fn edit_program() -> &'static str {
+    crate::program("edit")
+}
 
 /// A way in which the process that edits is started.
 #[derive(Debug, Clone, Copy)]
@@ -48,13 +51,13 @@ enum Start {
 impl Start {
     fn command(self) -> Command {
         let (options, script): (&[&str], _) = match self {
-            Self::Plain => return Command::new(EDIT),
+            Self::Plain => return Command::new(edit_program()),
             Self::First => (&["--pid", "--fork", "--kill-child"], "exec \"$0\" \"$@\""),
             Self::WithoutProc => (&["--mount"], "mount -t tmpfs none /proc && exec \"$0\" \"$@\""),
         };
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user"]).args(options);
-        command.args(["sh", "-c", script, EDIT]);
+        command.args(["sh", "-c", script, edit_program()]);
         command
     }
 
@@ -150,7 +153,7 @@ fn edited(start: Start, processes: usize, edits: usize, kills: usize) {
 
 /// All 10 000 on demand, a part of them always.
 fn edits(some: usize) -> usize {
-    if std::env::var_os("TOOLBOX_FULL_TESTS").is_some() { 10_000 } else { some }
+    support::size(some, 10_000)
 }
 
 #[test]
@@ -501,7 +504,7 @@ async fn a_file_that_is_rewritten_keeps_its_owner_and_what_is_noted_about_it() {
     let as_nobody = |folder: &Path| {
         let mut edit = Command::new("setpriv");
         edit.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-        edit.arg(EDIT).arg(folder).args(["x", "1", "1"]);
+        edit.arg(edit_program()).arg(folder).args(["x", "1", "1"]);
         edit.output().unwrap()
     };
     let open = scratch.folder("open");

@@ -70,8 +70,8 @@ impl Outside {
         fs::create_dir_all(root.join("workspace")).unwrap();
         fs::write(root.join("file"), "the secret").unwrap();
         // Where it is may be closed to other users.
-        let program = root.join("program");
-        fs::copy(env!("CARGO_BIN_EXE_shell-host"), &program).unwrap();
+        let program = root.join("shell-host");
+        fs::copy(crate::program("shell-host"), &program).unwrap();
         fs::set_permissions(root.join("file"), fs::Permissions::from_mode(0o600)).unwrap();
         if user == User::Nobody {
             for path in ["", "workspace", "file"] {

@@ -9,7 +9,8 @@ use toolbox::builtin::Workspace;
 use toolbox::builtin::files::Files;
 use toolbox::{Content, ToolBox};
 
-use crate::support::{Scratch, call};
+use crate::calls::call;
+use support::Scratch;
 
 /// A workspace `w` beside a file `secret.txt` that nobody may reach, and the tools for it.
 fn workspace() -> (Scratch, ToolBox) {
@@ -254,7 +255,7 @@ async fn a_hard_link_is_not_read_unless_allowed_and_never_written_through() {
 /// work below that name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_that_becomes_a_link_in_the_middle_never_leads_out() {
-    const ROUNDS: usize = 4_000;
+    let rounds = support::size(800, 4_000);
     let (scratch, toolbox) = workspace();
     let w = scratch.path().join("w");
     let outside = scratch.folder("outside");
@@ -280,7 +281,7 @@ async fn a_folder_that_becomes_a_link_in_the_middle_never_leads_out() {
         });
         let work = async {
             let mut reached = 0;
-            for round in 0..ROUNDS {
+            for round in 0..rounds {
                 let (tool, arguments) = match round % 5 {
                     0 | 1 => ("file_read", json!({"path": "now/file"})),
                     2 => ("file_write", json!({"path": "now/file", "content": "inside"})),
@@ -480,11 +481,7 @@ fn a_write_that_ends_half_way_leaves_the_old_file_and_nothing_else() {
     fs::write(w.join("file"), "old").unwrap();
     // Past the limit a write fails like one on a disk that is full.
     let mut write = std::process::Command::new("sh");
-    write.args([
-        "-c",
-        "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$1\"",
-        env!("CARGO_BIN_EXE_write"),
-    ]);
+    write.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$1\"", crate::program("write")]);
     let said = String::from_utf8(write.arg(&w).output().unwrap().stdout).unwrap();
     assert!(said.starts_with("`file`: File too large"), "{said}");
     assert_eq!(fs::read_to_string(w.join("file")).unwrap(), "old");

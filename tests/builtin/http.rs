@@ -10,7 +10,7 @@ use serde_json::json;
 use toolbox::builtin::http::{Http, Resolver};
 use toolbox::{BoxFuture, Content, ToolBox};
 
-use crate::support::call;
+use crate::calls::call;
 
 /// The address of allowed pages, and below it that of forbidden ones: two addresses of this
 /// machine.
@@ -402,7 +402,7 @@ async fn a_proxy_of_the_environment_is_not_used() {
     let page_server = Server::start(PUBLIC, 0, |_, _| page("text/plain", "direct"));
     let proxy = Server::start(PRIVATE, 0, |_, _| page("text/plain", "through the proxy"));
     let address = format!("http://{PRIVATE}:{}", proxy.port);
-    let mut fetch = std::process::Command::new(env!("CARGO_BIN_EXE_fetch"));
+    let mut fetch = std::process::Command::new(crate::program("fetch"));
     fetch.arg(format!("http://{PUBLIC}:{}/", page_server.port));
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"]
     {

@@ -9,7 +9,7 @@ use toolbox::store::SqliteStore;
 use toolbox::{ToolBox, ToolCall};
 
 use crate::bounded::tokio;
-use crate::support::Scratch;
+use support::Scratch;
 
 #[tokio::test]
 async fn no_handle_is_told_that_does_not_exist_when_the_process_is_killed() {
@@ -17,7 +17,7 @@ async fn no_handle_is_told_that_does_not_exist_when_the_process_is_killed() {
     let path = scratch.path().join("store");
     let mut told: Vec<(String, String)> = Vec::new();
     for round in 0..12_u64 {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_reporter"))
+        let mut child = Command::new(crate::program("reporter"))
             .arg(&path)
             .arg((round * 1_000).to_string())
             .stdout(Stdio::piped())

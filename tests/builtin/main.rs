@@ -2,9 +2,8 @@
 //! program may try.
 
 mod ask_user;
-#[path = "../bounded.rs"]
-mod bounded;
 mod broken_rows;
+mod calls;
 mod changes;
 #[cfg(target_os = "linux")]
 mod confinement;
@@ -18,10 +17,14 @@ mod protected;
 mod schedule;
 #[cfg(target_os = "linux")]
 mod shell;
-mod support;
+mod skills;
 mod taint;
 mod tainted_files;
 mod web_search;
+
+use support::bounded;
+
+support::programs!("builtin-programs");
 
 /// Each room is a value that yields tools, and they share one box.
 #[cfg(target_os = "linux")]

@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::json;
 use toolbox::ToolBox;
 
+use crate::calls::call;
 use crate::http::{PUBLIC, Server, fetch, http, page, redirect};
-use crate::support::call;
 
-/// The largest page that is read takes five times as long, so it is tried with all cases on demand
+/// The largest page that is read takes ten times as long, so it is tried with all cases on demand
 /// only.
 fn page_bytes() -> usize {
-    if std::env::var_os("TOOLBOX_FULL_TESTS").is_some() { 5 << 20 } else { 1 << 20 }
+    support::size(512 << 10, 5 << 20)
 }
 
 /// Pages that are small to write and large to lay out: each with what must be left of it.
@@ -149,7 +149,7 @@ fn a_page_takes_memory_and_time_by_its_length_whatever_its_shape() {
         // What the process takes at rest, and 20 times the largest page.
         let memory = 250_000 + 20 * page_bytes() / 1000;
         fetch.args(["-c", &format!("ulimit -v {memory}; ulimit -t 60; exec \"$0\" \"$1\"")]);
-        fetch.arg(env!("CARGO_BIN_EXE_fetch"));
+        fetch.arg(crate::program("fetch"));
         fetch.arg(format!("http://{PUBLIC}:{}/{at}", server.port));
         let output = fetch.env("MALLOC_ARENA_MAX", "2").output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);

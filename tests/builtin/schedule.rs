@@ -13,7 +13,8 @@ use toolbox::dialect::Dialect;
 use toolbox::store::{SqliteStore, StoreError};
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult};
 
-use crate::support::{Scratch, call};
+use crate::calls::call;
+use support::Scratch;
 
 /// A clock that stands still until it is set.
 #[derive(Clone)]
@@ -572,7 +573,7 @@ async fn a_runner_that_is_killed_hands_nothing_out_twice() {
     drop(toolbox);
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for round in 0..kills {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_alarm"))
+        let mut child = Command::new(crate::program("alarm"))
             .arg(&path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -446,7 +446,7 @@ async fn the_answer_of_a_mounted_server_taints_unless_the_program_vouches_for_it
     for trusted in [false, true] {
         let web = Web::new();
         let toolbox = ToolBox::new();
-        let server = ServerConfig::command(env!("CARGO_BIN_EXE_misbehaving")).trusted(trusted);
+        let server = ServerConfig::command(crate::program("misbehaving")).trusted(trusted);
         let servers = Servers::builder().server("s", server).mount(&toolbox).await.unwrap();
         toolbox.register(web.http());
         assert_eq!(toolbox.get("s_echo").unwrap().is_untrusted(), !trusted);
@@ -497,7 +497,7 @@ async fn a_command_that_reaches_the_network_is_under_the_same_policy() {
     use toolbox::builtin::Workspace;
     use toolbox::builtin::shell::Shell;
 
-    let scratch = crate::support::Scratch::new();
+    let scratch = support::Scratch::new();
     let workspace = Workspace::open(scratch.path()).unwrap();
     let confined = |network: bool| Shell::new(workspace.clone()).unwrap().allow_network(network);
     let all = || Shell::unconfined(workspace.clone());

@@ -11,7 +11,7 @@ use toolbox::builtin::files::Files;
 use toolbox::context::Taint;
 use toolbox::{ToolBox, ToolCall, ToolContext};
 
-use crate::support::Scratch;
+use support::Scratch;
 
 /// A conversation, which others had a hand in or not.
 fn conversation(is_tainted: bool) -> ToolContext {

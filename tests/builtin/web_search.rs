@@ -9,7 +9,7 @@ use toolbox::call::SharedError;
 use toolbox::search::Embedder;
 use toolbox::{BoxFuture, ToolBox};
 
-use crate::support::call;
+use crate::calls::call;
 
 /// A server that answers every request alike, and keeps what it was asked.
 fn server(

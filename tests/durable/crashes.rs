@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::ledger::{accepted, check, pick, size};
-use crate::support::Scratch;
+use support::Scratch;
 
 pub(crate) struct Ledger<'a> {
     /// The folder of the journal.
@@ -26,7 +26,7 @@ impl<'a> Ledger<'a> {
     }
 
     pub(crate) fn start(&self, role: &str, rest: &[usize]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_ledger"))
+        Command::new(crate::program("ledger"))
             .arg(role)
             .arg(self.folder.join("calls.db"))
             .arg(&self.effects)

@@ -14,7 +14,7 @@ use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tool
 use crate::bounded::tokio;
 use crate::bounded::tokio::sync::Notify;
 use crate::memory::MemoryBacklog;
-use crate::support::Scratch;
+use support::Scratch;
 
 /// Adds one to a counter that the program can read.
 #[tool(durable)]

@@ -7,19 +7,17 @@
 )]
 
 mod attempts;
-#[path = "../bounded.rs"]
-mod bounded;
 mod clocks;
 mod combined;
 mod crashes;
 mod handed_over;
 mod journal;
-#[path = "../ledger.rs"]
-mod ledger;
 mod memory;
 mod power;
+mod results;
 mod resumed;
 mod runs;
-#[allow(dead_code, reason = "shared with other binaries")]
-#[path = "../builtin/support.rs"]
-mod support;
+
+use support::{bounded, ledger};
+
+support::programs!("durable-programs");

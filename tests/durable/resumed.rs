@@ -1,6 +1,5 @@
 //! Runs that pause, are decided on, and go on in another process or worker.
 
-use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use toolbox::testing::ScriptedModel;
 use toolbox::{State, ToolBox, ToolContext, tool, tools};
 
 use crate::bounded::tokio;
-use crate::support::Scratch;
+use support::Scratch;
 
 /// Pays an invoice.
 #[tool(approval)]
@@ -262,58 +261,6 @@ async fn what_cannot_be_recorded_does_not_happen() {
         .unwrap();
     assert!(started > 0);
     assert_eq!(paid.load(Ordering::SeqCst), started, "each effect was recorded before it happened");
-}
-
-/// Runs the program `toolbox`.
-fn program(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_toolbox-program")).args(words).output().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    [&*output.stdout, &*output.stderr].map(String::from_utf8_lossy).concat()
-}
-
-#[tokio::test]
-async fn the_program_lists_runs_decides_and_checks() {
-    let scratch = Scratch::new();
-    let path = scratch.path().join("agent.db");
-    let file = path.to_str().unwrap();
-    let paid = paused(&Journal::open(&path).unwrap()).await;
-
-    let listed = text(&program(&["runs", file]));
-    assert!(listed.contains("clients/7.may  paused  agent clerk"), "{listed}");
-    assert!(listed.contains("call_1  pay {\"invoice\": 7}"), "{listed}");
-    for (words, code, what) in [
-        (vec!["runs", "/nonexistent.db"], 3, "there is no journal at"),
-        (vec!["resume", file, "run 2", "--approve-all"], 1, "there is no run `run 2`"),
-        (vec!["resume", file, "clients/7.may"], 2, "nothing was decided"),
-        (vec!["resume", file, "clients/7.may", "--approve", "call_9"], 1, "those that do: call_1"),
-        (vec!["resume", file, "clients/7.may", "--approve", "call_1"], 0, "1 of 1 calls decided"),
-        (vec!["resume", file, "clients/7.may", "--deny", "call_1"], 1, "it is decided"),
-        (vec!["journal", "check", file], 0, "runs: 1, with 4 entries"),
-        (vec!["journal", "calls", file], 0, "no calls"),
-        (vec!["journal", "calls", file, "--state", "lost"], 2, "the states are waiting"),
-    ] {
-        let output = program(&words);
-        let shown = text(&output);
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {shown}");
-        assert!(shown.contains(what), "{words:?}: {shown}");
-    }
-    let journal = Journal::open(&path).unwrap();
-    let done = agent(ScriptedModel::answering("Done."), &paid);
-    assert_eq!(done.resume("clients/7.may", &journal).await.unwrap().content, "Done.");
-    assert_eq!(paid.load(Ordering::SeqCst), 1);
-    drop(journal);
-
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.execute("UPDATE run_entry SET entry = '{' WHERE number = 2", []).unwrap();
-    let output = program(&["--json", "journal", "check", file]);
-    assert_eq!(output.status.code(), Some(1));
-    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(
-        found["faults"][0].as_str().unwrap().contains("entry 2 of run `clients/7.may`"),
-        "{found}"
-    );
 }
 
 /// Returns words, the first of them the number of the page.

@@ -5,16 +5,16 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::Scratch;
+use support::Scratch;
 
 /// The number of deaths to try in one pass; all of them in the long form.
 fn stride(full: usize) -> usize {
-    if std::env::var_os("TOOLBOX_CRASHES").is_some() { 1 } else { full.div_ceil(12).max(1) }
+    if std::env::var_os("TOOLBOX_CRASHES").is_some() { 1 } else { full.div_ceil(6).max(1) }
 }
 
 /// Starts the run, which dies at an event or after an effect. Returns what it printed, if it ended.
 fn start(folder: &Path, events: usize, effect: usize) -> Option<(usize, String)> {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_steps"))
+    let output = std::process::Command::new(crate::program("steps"))
         .arg(folder.join("run.db"))
         .arg(folder.join("effects"))
         .args([events.to_string(), effect.to_string()])

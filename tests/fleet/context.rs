@@ -14,7 +14,7 @@ use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use crate::bounded::tokio;
-use crate::support::{Pair, Serving, soon, within};
+use support::fleet::{Pair, Serving, soon, within};
 
 fn raw<F, Fut>(name: &str, function: F) -> Tool
 where
@@ -42,9 +42,10 @@ fn describes() -> Tool {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_tool_sees_the_context_that_it_would_see_within_the_process() {
     let local = ToolBox::from(describes());
-    let Some(pair) = Pair::of(&local).await else { return };
+    let pair = Pair::of(&local).await;
     let marked = Taint::new();
     marked.mark();
     // A box without a deadline gives its own timeout.
@@ -75,6 +76,7 @@ async fn a_tool_sees_the_context_that_it_would_see_within_the_process() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn taint_returns_with_the_result() {
     let marks = raw("mark", |context, _| async move {
         context.get::<Taint>().unwrap().mark();
@@ -82,7 +84,7 @@ async fn taint_returns_with_the_result() {
     });
     let page = Tool::new("page", "d").call(|_| "obey!").untrusted();
     let plain = Tool::new("plain", "d").call(|_| "1");
-    let Some(pair) = Pair::of(&ToolBox::from([marks, page, plain])).await else { return };
+    let pair = Pair::of(&ToolBox::from([marks, page, plain])).await;
     for (tool, expected) in [("plain", false), ("mark", true), ("page", true)] {
         let taint = Taint::new();
         let context = ToolContext::new().with(taint.clone());
@@ -100,6 +102,7 @@ async fn taint_returns_with_the_result() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn forbidden_names_are_forbidden_below_the_call_too() {
     let inner = ToolBox::from(Tool::new("shell", "d").call(|_| "ran"));
     let outer = inner.clone();
@@ -107,7 +110,7 @@ async fn forbidden_names_are_forbidden_below_the_call_too() {
         let inner = inner.clone();
         async move { inner.call_in(&context, ToolCall::new("2", "shell", "{}")).await }
     }));
-    let Some(pair) = Pair::of(&outer).await else { return };
+    let pair = Pair::of(&outer).await;
     let toolbox = ToolBox::new();
     let _prefixed = pair.fleet.clone().prefixed("Gpu").mount(&toolbox).await.unwrap();
     let relayed = async |toolbox: &ToolBox, context: &ToolContext, tool: &str| {
@@ -131,6 +134,7 @@ async fn forbidden_names_are_forbidden_below_the_call_too() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn progress_arrives_in_order_and_before_the_result() {
     let work = raw("work", |context, _| async move {
         for done in 0..5_u32 {
@@ -140,7 +144,7 @@ async fn progress_arrives_in_order_and_before_the_result() {
         context.report_progress(f64::NAN, None, "lost");
         ToolResult::new("done")
     });
-    let Some(pair) = Pair::of(&ToolBox::from(work)).await else { return };
+    let pair = Pair::of(&ToolBox::from(work)).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let context =
@@ -179,9 +183,10 @@ fn waits() -> (Tool, Arc<AtomicUsize>, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_cancelled_call_ends_at_the_worker() {
     let (tool, began, ended) = waits();
-    let Some(pair) = Pair::of(&ToolBox::from(tool)).await else { return };
+    let pair = Pair::of(&ToolBox::from(tool)).await;
     let token = CancellationToken::new();
     let context = ToolContext::new().with_cancellation(token.clone());
     let call = ToolCall::new("1", "wait", "{}");
@@ -203,9 +208,10 @@ async fn a_cancelled_call_ends_at_the_worker() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn the_worker_stops_at_the_deadline() {
     let (tool, began, ended) = waits();
-    let Some(pair) = Pair::of(&ToolBox::from(tool)).await else { return };
+    let pair = Pair::of(&ToolBox::from(tool)).await;
     let context = ToolContext::new().with_deadline(Instant::now() + Duration::from_secs(2));
     let call = || ToolCall::new("1", "wait", "{}");
     let result = within(pair.toolbox.call_in(&context, call())).await;
@@ -218,9 +224,10 @@ async fn the_worker_stops_at_the_deadline() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_limits_the_time_of_calls_itself() {
     let (tool, _began, ended) = waits();
-    let Some(server) = crate::support::Server::start() else { return };
+    let server = support::fleet::Server::start();
     let worker = server.worker().await.max_call_time(Duration::from_millis(100));
     let _serving = Serving::of(worker, &ToolBox::from(tool.without_timeout())).await;
     let toolbox = ToolBox::builder().no_timeout().build().unwrap();
@@ -244,6 +251,7 @@ fn approver(decision: Decision) -> impl toolbox::context::Approver {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn approval_is_given_at_the_box_or_at_the_worker() {
     let ran = Arc::new(AtomicBool::new(false));
     let of_box = |decision: Option<Decision>| match decision {
@@ -271,7 +279,7 @@ async fn approval_is_given_at_the_box_or_at_the_worker() {
             let case = format!("{of_worker:?} {of_caller:?} {is_always}");
             let offered = of_box(of_worker.clone());
             offered.register(tool.clone());
-            let Some(pair) = Pair::of(&offered).await else { return };
+            let pair = Pair::of(&offered).await;
             let toolbox = of_box(of_caller.clone());
             let _mounted = pair.fleet.mount(&toolbox).await.unwrap();
             ran.store(false, SeqCst);
@@ -287,11 +295,12 @@ async fn approval_is_given_at_the_box_or_at_the_worker() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_run_pauses_for_the_approval_of_a_worker_and_goes_on() {
     let ran = Arc::new(AtomicBool::new(false));
     for tool in [pay(&ran).needs_approval(), pay(&ran).needs_approval_if(|_| true)] {
         ran.store(false, SeqCst);
-        let Some(pair) = Pair::of(&ToolBox::from(tool)).await else { return };
+        let pair = Pair::of(&ToolBox::from(tool)).await;
         let model = ScriptedModel::new().calls("pay", r#"{"cents": 5}"#).text("done");
         let agent = Agent::builder(model).toolbox(pair.toolbox.clone()).build().unwrap();
         let outcome = within(agent.run("pay").into_future()).await.unwrap();
@@ -307,6 +316,7 @@ async fn a_run_pauses_for_the_approval_of_a_worker_and_goes_on() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn the_limits_of_a_run_hold_for_agents_on_other_machines() {
     let leaves = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&leaves);
@@ -327,7 +337,7 @@ async fn the_limits_of_a_run_hold_for_agents_on_other_machines() {
     let modest = Agent::builder(ScriptedModel::answering("fine")).build().unwrap();
     let offered =
         ToolBox::from([child.as_tool("child", "Works"), modest.as_tool("modest", "Works")]);
-    let Some(pair) = Pair::of(&offered).await else { return };
+    let pair = Pair::of(&offered).await;
     let boss = |calls, depth| {
         let model = ScriptedModel::new().calls("child", r#"{"task":"go"}"#).text("done");
         Agent::builder(model)
@@ -359,11 +369,12 @@ async fn the_limits_of_a_run_hold_for_agents_on_other_machines() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_takes_calls_of_a_limited_depth_and_number() {
     let (tool, began, _ended) = waits();
     let quick = Tool::new("quick", "d").call(|_| "1");
     let offered = ToolBox::from([tool, quick]);
-    let Some(server) = crate::support::Server::start() else { return };
+    let server = support::fleet::Server::start();
     let worker = server.worker().await.max_calls(2).max_depth(4);
     let serving = Serving::of(worker, &offered).await;
     let toolbox = ToolBox::new();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::ledger::{accepted, check, pick, size};
-use crate::support::Server;
+use support::fleet::Server;
 
 /// The longest time until all calls have their ends once nothing is killed any more.
 const SETTLED: Duration = Duration::from_secs(240);
@@ -74,14 +74,14 @@ struct Ledger {
 }
 
 impl Ledger {
-    fn new() -> Option<Self> {
-        let server = Server::start()?;
-        Some(Self { server, lease: "1", time: "20000", seed: 7, accepted: Vec::new() })
+    fn new() -> Self {
+        let server = Server::start();
+        Self { server, lease: "1", time: "20000", seed: 7, accepted: Vec::new() }
     }
 
     fn start(&self, role: &str, rest: &[usize]) -> Process {
         let file = if role == "work" { "effects" } else { "calls.db" };
-        let mut command = Command::new(env!("CARGO_BIN_EXE_remote-ledger"));
+        let mut command = Command::new(crate::program("remote-ledger"));
         command
             .args([role, &self.server.url()])
             .arg(self.server.folder().join(file))
@@ -170,8 +170,9 @@ impl Ledger {
 }
 
 #[test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 fn workers_that_are_killed_lose_no_call() {
-    let Some(mut ledger) = Ledger::new() else { return };
+    let mut ledger = Ledger::new();
     let (calls, kills) = (size(1_500, 12_000), size(20, 150));
     let mut workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
@@ -188,8 +189,9 @@ fn workers_that_are_killed_lose_no_call() {
 }
 
 #[test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 fn boxes_that_are_killed_lose_no_call_that_they_accepted() {
-    let Some(mut ledger) = Ledger::new() else { return };
+    let mut ledger = Ledger::new();
     let (rounds, calls) = (size(10, 150), 150);
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let mut held = 0_i64;
@@ -217,8 +219,9 @@ fn boxes_that_are_killed_lose_no_call_that_they_accepted() {
 }
 
 #[test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 fn servers_that_are_killed_lose_no_call() {
-    let Some(mut ledger) = Ledger::new() else { return };
+    let mut ledger = Ledger::new();
     let (calls, kills) = (size(1_500, 30_000), size(5, 120));
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
@@ -234,8 +237,9 @@ fn servers_that_are_killed_lose_no_call() {
 }
 
 #[test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 fn a_server_that_loses_its_store_makes_no_call_happen_twice() {
-    let Some(mut ledger) = Ledger::new() else { return };
+    let mut ledger = Ledger::new();
     let (calls, wipes) = (size(1_500, 10_000), size(2, 15));
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
@@ -252,8 +256,9 @@ fn a_server_that_loses_its_store_makes_no_call_happen_twice() {
 }
 
 #[test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 fn a_worker_that_stops_for_longer_than_its_lease_ends_no_call_twice() {
-    let Some(mut ledger) = Ledger::new() else { return };
+    let mut ledger = Ledger::new();
     let (calls, stops) = (size(1_500, 20_000), size(2, 20));
     ledger.time = "200000";
     let workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();

@@ -13,7 +13,7 @@ use toolbox::fleet::{Fleet, FleetError, FleetOptions, Relay, Worker};
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
 
 use crate::bounded::tokio;
-use crate::support::{SOON, Server, Serving, options, soon, within};
+use support::fleet::{SOON, Server, Serving, options, soon, within};
 
 fn echo(name: &str) -> Tool {
     let schema = json!({"type": "object"});
@@ -26,7 +26,7 @@ fn large() -> ToolBox {
 
 /// The rules of `docs/fleet.md`.
 fn documented() -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/fleet.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fleet.md");
     let page = fs::read_to_string(page).unwrap();
     let (_, rules) = page.split_once("```text\nauthorization").unwrap();
     format!("authorization{}", rules.split_once("```").unwrap().0)
@@ -37,8 +37,9 @@ fn of_user(user: &str, password: &str) -> FleetOptions {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn the_documented_permissions_are_enough_and_no_more() {
-    let Some(server) = Server::start_with(&documented()) else { return };
+    let server = Server::start_with(&documented());
     let toolbox = large();
     let fleet = Fleet::connect(&server.url(), of_user("box", "b")).await.unwrap();
     let mounted = fleet.mount(&toolbox).await.unwrap();
@@ -173,9 +174,10 @@ async fn is_denied(
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_whose_calls_are_denied_offers_nothing() {
     let rules = documented().replace("\"toolbox.tools.call.echo.*\", ", "");
-    let Some(server) = Server::start_with(&rules) else { return };
+    let server = Server::start_with(&rules);
     let toolbox = ToolBox::new();
     let fleet = Fleet::connect(&server.url(), of_user("box", "b")).await.unwrap();
     let _mounted = fleet.mount(&toolbox).await.unwrap();
@@ -203,9 +205,10 @@ async fn is_refused(url: &str, options: FleetOptions) -> FleetError {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn users_and_tokens_sign_in() {
     let users = "authorization: { users: [{ user: ada, password: \"secret1@%:\" }] }";
-    let Some(server) = Server::start_with(users) else { return };
+    let server = Server::start_with(users);
     let url = server.url();
     works(&server, &url, options().user_and_password("ada", "secret1@%:")).await;
     let of_url = url.replace("nats://", "nats://ada:secret1%40%25%3a@");
@@ -219,7 +222,7 @@ async fn users_and_tokens_sign_in() {
         assert!(!shown.contains("secret"), "{shown}");
     }
 
-    let Some(server) = Server::start_with("authorization: { token: secret3 }") else { return };
+    let server = Server::start_with("authorization: { token: secret3 }");
     works(&server, &server.url(), options().token("secret3")).await;
     let of_url = server.url().replace("nats://", "nats://secret3@");
     works(&server, &of_url, options()).await;
@@ -227,10 +230,11 @@ async fn users_and_tokens_sign_in() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn nkeys_sign_in() {
     let user = nkeys::KeyPair::new_user();
     let rules = format!("authorization: {{ users: [{{ nkey: {} }}] }}", user.public_key());
-    let Some(server) = Server::start_with(&rules) else { return };
+    let server = Server::start_with(&rules);
     works(&server, &server.url(), options().nkey(user.seed().unwrap())).await;
     is_refused(&server.url(), options().nkey(nkeys::KeyPair::new_user().seed().unwrap())).await;
     for seed in ["", "no seed", "SUA"] {
@@ -258,6 +262,7 @@ fn jwt(issuer: &nkeys::KeyPair, subject: &str, kind: &str, claims: &serde_json::
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_credentials_file_signs_in() {
     let (operator, system) = (nkeys::KeyPair::new_operator(), nkeys::KeyPair::new_account());
     let (account, user) = (nkeys::KeyPair::new_account(), nkeys::KeyPair::new_user());
@@ -274,7 +279,7 @@ async fn a_credentials_file_signs_in() {
         account.public_key(),
         jwt(&operator, &account.public_key(), "account", &limits),
     );
-    let Some(server) = Server::start_with(&rules) else { return };
+    let server = Server::start_with(&rules);
     let file = |issuer: &nkeys::KeyPair, name: &str| {
         let claims = json!({"subs": -1, "data": -1, "payload": -1, "pub": {}, "sub": {}});
         let token = jwt(issuer, &user.public_key(), "user", &claims);
@@ -331,6 +336,7 @@ fn certificates(folder: &Path) {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn tls_needs_the_right_authority_and_certificate() {
     if !Path::new("/usr/bin/openssl").exists() {
         return;
@@ -344,7 +350,7 @@ async fn tls_needs_the_right_authority_and_certificate() {
     let tls = format!(
         "tls {{ cert_file: \"{shown}/server.pem\", key_file: \"{shown}/server.key\", ca_file: \"{shown}/ca.pem\", verify: VERIFY, timeout: 60 }}"
     );
-    let Some(server) = Server::start_with(&tls.replace("VERIFY", "false")) else { return };
+    let server = Server::start_with(&tls.replace("VERIFY", "false"));
     let url = server.url();
     works(&server, &url, options().ca_file(at("ca.pem"))).await;
     works(&server, &url.replace("nats://", "tls://"), options().ca_file(at("ca.pem"))).await;
@@ -358,7 +364,7 @@ async fn tls_needs_the_right_authority_and_certificate() {
         is_refused(&url, options).await;
     }
 
-    let Some(server) = Server::start_with(&tls.replace("VERIFY", "true")) else { return };
+    let server = Server::start_with(&tls.replace("VERIFY", "true"));
     let url = server.url();
     let trusting = || options().ca_file(at("ca.pem"));
     works(&server, &url, trusting().client_certificate(at("client.pem"), at("client.key"))).await;
@@ -366,7 +372,7 @@ async fn tls_needs_the_right_authority_and_certificate() {
     is_refused(&url, trusting().client_certificate(at("client.pem"), at("other.key"))).await;
 
     // A server without TLS is refused where TLS is required.
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     is_refused(&server.url(), trusting().require_tls()).await;
     is_refused(&server.url().replace("nats://", "tls://"), trusting()).await;
     works(&server, &server.url(), trusting()).await;
@@ -374,8 +380,9 @@ async fn tls_needs_the_right_authority_and_certificate() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn fleets_of_different_names_do_not_meet() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let of = |name: &str| options().fleet(name);
     let worker = Worker::connect(&server.url(), of("one")).await.unwrap();
     let _serving = Serving::of(worker, &ToolBox::from(echo("echo"))).await;

@@ -13,7 +13,7 @@ use toolbox::fleet::Fleet;
 use toolbox::{Tool, ToolBox, ToolCall, ToolResult};
 
 use crate::bounded::tokio;
-use crate::support::{
+use support::fleet::{
     Pair, SOON, Server, Serving, WITHOUT_JETSTREAM, options, short_lived, soon, within,
 };
 
@@ -49,13 +49,14 @@ async fn until_answered(toolbox: &ToolBox, tool: &str) -> Duration {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_server_that_restarts_ends_the_calls_under_way_and_no_others() {
     let (changes, began) = lasts("change", Duration::from_secs(600));
     let (looks, looked) = lasts("look", Duration::from_secs(600));
     let mut hints = ToolAnnotations::default();
     hints.idempotent = Some(true);
     let offered = ToolBox::from([changes, looks.with_annotations(hints), pings()]);
-    let Some(mut pair) = Pair::with(short_lived(), &offered).await else { return };
+    let mut pair = Pair::with(short_lived(), &offered).await;
     let call = |tool: &'static str| {
         let toolbox = pair.toolbox.clone();
         tokio::spawn(async move { toolbox.call(ToolCall::new("1", tool, "{}")).await })
@@ -103,10 +104,11 @@ async fn a_server_that_restarts_ends_the_calls_under_way_and_no_others() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn offers_outlive_their_bucket() {
-    let Some(pair) = Pair::with(short_lived(), &ToolBox::from(pings())).await else { return };
+    let pair = Pair::with(short_lived(), &ToolBox::from(pings())).await;
     let jetstream = jetstream::new(pair.server.client().await);
-    for _ in 0..2 {
+    for _ in 0..support::size(1, 2) {
         within(jetstream.delete_stream("KV_toolbox_tools")).await.unwrap();
         until_answered(&pair.toolbox, "ping").await;
         let since = Instant::now();
@@ -124,9 +126,10 @@ async fn offers_outlive_their_bucket() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_that_stops_finishes_what_runs_and_takes_no_more() {
     let (lasts, began) = lasts("last", Duration::from_millis(700));
-    let Some(pair) = Pair::of(&ToolBox::from([lasts, pings()])).await else { return };
+    let pair = Pair::of(&ToolBox::from([lasts, pings()])).await;
     let Pair { toolbox, serving, server: _server, mounted: _mounted, fleet: _fleet } = pair;
     let own = toolbox.clone();
     let call = tokio::spawn(async move { own.call(ToolCall::new("1", "last", "{}")).await });
@@ -138,9 +141,10 @@ async fn a_worker_that_stops_finishes_what_runs_and_takes_no_more() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_that_stops_cancels_what_takes_too_long() {
     let (lasts, began) = lasts("last", Duration::from_secs(600));
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let worker = server.worker().await.drain_time(Duration::from_millis(100));
     let serving = Serving::of(worker, &ToolBox::from(lasts)).await;
     let toolbox = ToolBox::new();
@@ -154,9 +158,10 @@ async fn a_worker_that_stops_cancels_what_takes_too_long() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn calls_that_came_before_a_stop_are_answered() {
     let (lasts, _began) = lasts("last", Duration::from_millis(5));
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let offered = ToolBox::from(lasts);
     let toolbox = ToolBox::new();
     let fleet = server.fleet().await;
@@ -192,7 +197,7 @@ struct Process(Child);
 
 impl Process {
     fn start(server: &Server) -> Self {
-        let program = env!("CARGO_BIN_EXE_fleet-worker");
+        let program = crate::program("fleet-worker");
         Self(Command::new(program).arg(server.url()).spawn().unwrap())
     }
 
@@ -210,8 +215,9 @@ impl Drop for Process {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_call_whose_worker_was_killed_has_an_end() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let toolbox = ToolBox::new();
     // The bucket has the lifetime of the first connection.
     let fleet = Fleet::connect(&server.url(), short_lived()).await.unwrap();
@@ -262,8 +268,9 @@ async fn a_call_whose_worker_was_killed_has_an_end() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_tool_that_blocks_its_thread_is_not_given_up() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let toolbox = ToolBox::new();
     let fleet = server.fleet().await;
     let mounted = fleet.mount(&toolbox).await.unwrap();
@@ -286,6 +293,7 @@ async fn a_tool_that_blocks_its_thread_is_not_given_up() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn names_and_servers_that_cannot_be_used_are_errors() {
     use toolbox::fleet::{FleetError, Worker};
 
@@ -297,7 +305,7 @@ async fn names_and_servers_that_cannot_be_used_are_errors() {
         assert!(!format!("{error} {error:?}").contains("secret"), "{error} {error:?}");
     }
     // A server without JetStream has no place for offers.
-    let Some(server) = Server::start_with(WITHOUT_JETSTREAM) else { return };
+    let server = Server::start_with(WITHOUT_JETSTREAM);
     let fleet = Fleet::connect(&server.url(), options()).await.unwrap();
     let error = within(fleet.mount(&ToolBox::new())).await.unwrap_err();
     assert!(matches!(error, FleetError::Offers { .. }), "{error}");
@@ -307,8 +315,9 @@ async fn names_and_servers_that_cannot_be_used_are_errors() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn what_an_old_server_lacks_is_reported() {
-    let Some(pair) = Pair::of(&ToolBox::from(pings())).await else { return };
+    let pair = Pair::of(&ToolBox::from(pings())).await;
     let status = pair.mounted.status();
     let parts: Vec<u32> =
         status.server_version.split('.').filter_map(|part| part.parse().ok()).collect();

@@ -12,7 +12,7 @@ use toolbox::fleet::WithheldOfferReason;
 use toolbox::{Tool, ToolBox, ToolCall, ToolResult};
 
 use crate::bounded::tokio;
-use crate::support::{Pair, Server, Serving, options, soon, within};
+use support::fleet::{Pair, Server, Serving, options, soon, within};
 
 fn echo() -> Tool {
     let schema = json!({"type": "object"});
@@ -55,8 +55,8 @@ struct Impostor {
 }
 
 impl Impostor {
-    async fn answering(answer: impl Fn(&str) -> Vec<Vec<u8>> + Send + 'static) -> Option<Self> {
-        let pair = Pair::of(&ToolBox::from(echo())).await?;
+    async fn answering(answer: impl Fn(&str) -> Vec<Vec<u8>> + Send + 'static) -> Self {
+        let pair = Pair::of(&ToolBox::from(echo())).await;
         let subject = subject_of(&pair.server, "echo").await;
         let Pair { toolbox, mounted, fleet, serving, server } = pair;
         // The offer stays for a while, and its calls come here.
@@ -76,7 +76,7 @@ impl Impostor {
                 }
             }
         });
-        Some(Self { toolbox, mounted, calls, _fleet: fleet, _server: server })
+        Self { toolbox, mounted, calls, _fleet: fleet, _server: server }
     }
 
     async fn call(&self) -> ToolResult {
@@ -90,6 +90,7 @@ fn answered(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn garbage_for_an_answer_is_a_failure_of_that_call() {
     let deep = format!("R{}", "[".repeat(100_000));
     let cases: Vec<(&str, Vec<u8>)> = vec![
@@ -107,7 +108,7 @@ async fn garbage_for_an_answer_is_a_failure_of_that_call() {
         ("a busy worker that says more", b"Bx".to_vec()),
     ];
     for (case, answer) in cases {
-        let Some(peer) = Impostor::answering(move |_| vec![answer.clone()]).await else { return };
+        let peer = Impostor::answering(move |_| vec![answer.clone()]).await;
         let result = peer.call().await;
         assert_eq!(result.failure_kind(), Some(FailureKind::InvalidOutput), "{case} {result:?}");
         let text = result.text();
@@ -118,13 +119,11 @@ async fn garbage_for_an_answer_is_a_failure_of_that_call() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn of_several_answers_the_first_counts() {
-    let Some(peer) =
+    let peer =
         Impostor::answering(|_| vec![answered("first"), answered("second"), b"garbage".to_vec()])
-            .await
-    else {
-        return;
-    };
+            .await;
     for _ in 0..3 {
         assert_eq!(peer.call().await.text(), "first");
     }
@@ -132,9 +131,10 @@ async fn of_several_answers_the_first_counts() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn an_answer_for_another_call_reaches_nobody() {
     // The worker answers its second call on the subject of the first, and on guessed ones.
-    let Some(pair) = Pair::of(&ToolBox::from(echo())).await else { return };
+    let pair = Pair::of(&ToolBox::from(echo())).await;
     let subject = subject_of(&pair.server, "echo").await;
     let Pair { toolbox, mounted, fleet: _fleet, serving, server } = pair;
     serving.crash().await;
@@ -168,8 +168,9 @@ async fn an_answer_for_another_call_reaches_nobody() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_that_is_silent_is_given_up() {
-    let Some(peer) = Impostor::answering(|_| Vec::new()).await else { return };
+    let peer = Impostor::answering(|_| Vec::new()).await;
     let since = Instant::now();
     let result = peer.call().await;
     assert_eq!(result.failure_kind(), Some(FailureKind::OutcomeUnknown));
@@ -182,6 +183,7 @@ async fn a_worker_that_is_silent_is_given_up() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_that_is_always_busy_or_gone_is_asked_a_few_times() {
     let cases = [
         (&b"B"[..], FailureKind::Busy, 4),
@@ -189,31 +191,30 @@ async fn a_worker_that_is_always_busy_or_gone_is_asked_a_few_times() {
         (b"U", FailureKind::Deferred, 1),
     ];
     for (answer, kind, calls) in cases {
-        let Some(peer) = Impostor::answering(move |_| vec![answer.to_vec()]).await else { return };
+        let peer = Impostor::answering(move |_| vec![answer.to_vec()]).await;
         assert_eq!(peer.call().await.failure_kind(), Some(kind));
         assert_eq!(peer.calls.load(SeqCst), calls);
     }
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_flood_of_reports_does_not_keep_the_result_away() {
-    let Some(peer) = Impostor::answering(|_| {
+    let peer = Impostor::answering(|_| {
         let mut answers = vec![br#"P{"done":1}"#.to_vec(); 20_000];
         answers.push(b"A".to_vec());
         answers.push(answered("done"));
         answers
     })
-    .await
-    else {
-        return;
-    };
+    .await;
     assert_eq!(peer.call().await.text(), "done");
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_stored_result_is_that_of_the_call_and_no_link() {
     let limited = options().max_payload_bytes(1 << 20);
-    let Some(pair) = Pair::with(limited, &ToolBox::from(echo())).await else { return };
+    let pair = Pair::with(limited, &ToolBox::from(echo())).await;
     let subject = subject_of(&pair.server, "echo").await;
     let Pair { toolbox, mounted: _mounted, fleet: _fleet, serving, server } = pair;
     serving.crash().await;
@@ -265,8 +266,9 @@ async fn a_stored_result_is_that_of_the_call_and_no_link() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn offers_that_cannot_be_used_are_withheld() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let toolbox = ToolBox::new();
     let fleet = server.fleet().await;
     let mounted = fleet.mount(&toolbox).await.unwrap();
@@ -341,6 +343,7 @@ async fn request(server: &Server, subject: &str, message: Vec<u8>) -> Option<Val
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_runs_nothing_for_a_call_that_is_none() {
     let ran: Arc<AtomicUsize> = Arc::default();
     let counted = Arc::clone(&ran);
@@ -348,7 +351,7 @@ async fn a_worker_runs_nothing_for_a_call_that_is_none() {
         counted.fetch_add(1, SeqCst);
         "ran"
     });
-    let Some(pair) = Pair::of(&ToolBox::from(tool)).await else { return };
+    let pair = Pair::of(&ToolBox::from(tool)).await;
     let subject = subject_of(&pair.server, "count").await;
     let id = "0123456789abcdef0123456789abcdef";
     let head = |extra: Value| {
@@ -421,6 +424,7 @@ async fn a_worker_runs_nothing_for_a_call_that_is_none() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn two_calls_of_one_id_do_not_run_at_once() {
     let began: Arc<AtomicUsize> = Arc::default();
     let counted = Arc::clone(&began);
@@ -428,7 +432,7 @@ async fn two_calls_of_one_id_do_not_run_at_once() {
         counted.fetch_add(1, SeqCst);
         std::future::pending::<String>()
     });
-    let Some(pair) = Pair::of(&ToolBox::from(waits)).await else { return };
+    let pair = Pair::of(&ToolBox::from(waits)).await;
     let subject = subject_of(&pair.server, "wait").await;
     let head = json!({"id": "0".repeat(32), "call_id": "1", "context": {}});
     let message = format!("{head}\n{{}}").into_bytes();

@@ -8,7 +8,7 @@ use toolbox::results::MemoryResults;
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
 
 use crate::bounded::tokio;
-use crate::support::{Server, Serving, within};
+use support::fleet::{Server, Serving, within};
 
 /// The program that runs on both sides.
 fn program() -> ToolBox {
@@ -19,8 +19,9 @@ fn program() -> ToolBox {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn the_box_of_the_caller_keeps_what_a_worker_returns() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let _serving = Serving::of(server.worker().await.durable(), &program()).await;
     let toolbox = ToolBox::builder().keep_results(MemoryResults::new()).build().unwrap();
     let mounted = server.fleet().await.mount(&toolbox).await.unwrap();

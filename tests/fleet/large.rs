@@ -8,7 +8,7 @@ use toolbox::fleet::{Fleet, Worker};
 use toolbox::{Tool, ToolBox, ToolCall};
 
 use crate::bounded::tokio;
-use crate::support::{Server, Serving, options, within};
+use support::fleet::{Server, Serving, options, within};
 
 const BIG: usize = 8 << 20;
 
@@ -49,10 +49,11 @@ async fn stored(server: &Server) -> u64 {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn large_arguments_and_results_go_both_ways_and_stay_nowhere() {
     // A server with a small limit, and one with a large limit: 512 KiB go within a message.
     for configuration in ["max_payload: 256KB", "max_payload: 8MB"] {
-        let Some(server) = Server::start_with(configuration) else { return };
+        let server = Server::start_with(configuration);
         let _serving = Serving::of(server.worker().await, &large()).await;
         let toolbox = empty();
         let fleet = server.fleet().await;
@@ -79,8 +80,9 @@ async fn large_arguments_and_results_go_both_ways_and_stay_nowhere() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn the_limit_of_a_fleet_is_named() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let limited = || options().max_payload_bytes(1 << 20);
     let worker = Worker::connect(&server.url(), limited()).await.unwrap();
     let offered = large();

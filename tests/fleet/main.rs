@@ -1,6 +1,4 @@
 //! Tools on other machines, tested against a real `nats-server`.
-//!
-//! Where none is installed, the tests pass without a check; `.ci/run` says so at its end.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -8,8 +6,6 @@
     reason = "tools are written as users write them; the long runs say what they counted"
 )]
 
-#[path = "../bounded.rs"]
-mod bounded;
 mod context;
 mod crashes;
 mod credentials;
@@ -17,11 +13,11 @@ mod faults;
 mod hostile;
 mod kept;
 mod large;
-#[path = "../ledger.rs"]
-mod ledger;
 mod offers;
 mod partitions;
-mod program;
 mod queue;
 mod results;
-mod support;
+
+use support::{bounded, ledger};
+
+support::programs!("fleet-programs");

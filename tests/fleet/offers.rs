@@ -8,15 +8,16 @@ use toolbox::fleet::WithheldOfferReason;
 use toolbox::{Tool, ToolBox, ToolCall};
 
 use crate::bounded::tokio;
-use crate::support::{Pair, Server, Serving, short_lived, soon, within};
+use support::fleet::{Pair, Server, Serving, short_lived, soon, within};
 
 fn says(name: &str, text: &'static str) -> Tool {
     Tool::new(name, "Says a word").call(move |_| text)
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn tools_come_and_go_with_their_workers() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let toolbox = ToolBox::new();
     let fleet = server.fleet().await;
     let mounted = fleet.mount(&toolbox).await.unwrap();
@@ -54,9 +55,10 @@ async fn tools_come_and_go_with_their_workers() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_that_crashed_is_noticed_at_once_by_a_call_and_later_by_the_box() {
     let offered = ToolBox::from(says("one", "1"));
-    let Some(pair) = Pair::with(short_lived(), &offered).await else { return };
+    let pair = Pair::with(short_lived(), &offered).await;
     let Pair { toolbox, serving, server, mounted: _mounted, .. } = pair;
     serving.crash().await;
     // The offers stay for a while.
@@ -74,6 +76,7 @@ async fn a_worker_that_crashed_is_noticed_at_once_by_a_call_and_later_by_the_box
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_worker_takes_over_no_name_with_another_definition() {
     let schema = |kind: &str| json!({"type": "object", "properties": {"to": {"type": kind}}});
     let pay = |description: &str, kind: &str, text: &'static str| {
@@ -88,7 +91,7 @@ async fn a_worker_takes_over_no_name_with_another_definition() {
         pay("Pays", "string", "other").untrusted(),
         pay("Pays", "string", "other").with_timeout(Duration::from_secs(1)),
     ];
-    let Some(pair) = Pair::of(&first).await else { return };
+    let pair = Pair::of(&first).await;
     for other in others {
         let other = ToolBox::from(other);
         let serving = Serving::of(pair.server.worker().await, &other).await;
@@ -121,9 +124,10 @@ async fn a_worker_takes_over_no_name_with_another_definition() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn names_of_the_box_are_not_taken_and_a_prefix_avoids_that() {
     let offered = ToolBox::from([says("one", "theirs"), says("two", "theirs")]);
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let _serving = Serving::of(server.worker().await, &offered).await;
     let toolbox = ToolBox::from(says("One", "ours"));
     let fleet = server.fleet().await;
@@ -160,8 +164,9 @@ async fn clients(server: &Server) -> u64 {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn nothing_of_a_fleet_that_was_dropped_stays() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     assert_eq!(clients(&server).await, 0);
     let toolbox = ToolBox::new();
     {
@@ -185,10 +190,11 @@ async fn nothing_of_a_fleet_that_was_dropped_stays() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_box_serves_what_it_mounted() {
-    let Some(pair) = Pair::of(&ToolBox::from(says("one", "1"))).await else { return };
+    let pair = Pair::of(&ToolBox::from(says("one", "1"))).await;
     // A worker between two fleets of one server.
-    let options = crate::support::options().fleet("outer");
+    let options = support::fleet::options().fleet("outer");
     let relay = toolbox::fleet::Worker::connect(&pair.server.url(), options.clone()).await.unwrap();
     let _relay = Serving::of(relay, &pair.toolbox).await;
     let outer = ToolBox::new();

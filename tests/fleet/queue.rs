@@ -14,7 +14,7 @@ use toolbox::fleet::{Fleet, FleetOptions, Mounted, Relay, Worker};
 use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, tool, tools};
 
 use crate::bounded::tokio;
-use crate::support::{Server, Serving, options, soon, within};
+use support::fleet::{Server, Serving, options, soon, within};
 
 /// Counts what happens.
 #[derive(Default)]
@@ -87,11 +87,11 @@ impl Drop for Queue {
 }
 
 impl Queue {
-    async fn start() -> Option<Self> {
-        Self::with(Server::start()?, |worker| worker).await
+    async fn start() -> Self {
+        Self::with(Server::start(), |worker| worker).await
     }
 
-    async fn with(server: Server, set: impl FnOnce(Worker) -> Worker) -> Option<Self> {
+    async fn with(server: Server, set: impl FnOnce(Worker) -> Worker) -> Self {
         let counts = Arc::<Counts>::default();
         let schema = json!({"type": "object"});
         let echo = Tool::raw("echo", "d", schema, |it: Arguments| it.into_string());
@@ -114,7 +114,7 @@ impl Queue {
         let journal = Journal::in_memory().unwrap();
         let mut queue = Self { toolbox, journal, counts, mounted, relaying: None, serving, server };
         queue.relay();
-        Some(queue)
+        queue
     }
 
     fn relay(&mut self) {
@@ -178,8 +178,9 @@ fn outcome(call: &RecordedCall) -> (CallState, String) {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_durable_call_returns_what_the_tool_returns_and_runs_once() {
-    let Some(queue) = Queue::start().await else { return };
+    let queue = Queue::start().await;
     let done = |text: &str| (CallState::Done, text.to_owned());
     assert_eq!(queue.call("once", r#"{"n": 1}"#).await, done("once 1"));
     assert_eq!(queue.call("again", r#"{"n": 2}"#).await, done("again 2"));
@@ -203,8 +204,9 @@ async fn a_durable_call_returns_what_the_tool_returns_and_runs_once() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn what_ended_calls_leave_at_the_server_is_removed() {
-    let Some(queue) = Queue::start().await else { return };
+    let queue = Queue::start().await;
     let big = format!(r#"{{"a":"{}"}}"#, "x".repeat(2 << 20));
     assert_eq!(queue.call("echo", &big).await, (CallState::Done, big));
     for n in 0..20 {
@@ -230,8 +232,9 @@ async fn what_ended_calls_leave_at_the_server_is_removed() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_box_that_comes_back_gets_the_result() {
-    let Some(mut queue) = Queue::start().await else { return };
+    let mut queue = Queue::start().await;
     let id = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
     queue.stop_relay().await;
@@ -244,8 +247,9 @@ async fn a_box_that_comes_back_gets_the_result() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_long_call_keeps_its_lease() {
-    let Some(queue) = Queue::start().await else { return };
+    let queue = Queue::start().await;
     let id = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
     // Another worker would be given it, and call it unknown.
@@ -260,9 +264,10 @@ async fn a_long_call_keeps_its_lease() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn cancelled_and_expired_calls_do_not_run() {
-    let Some(server) = Server::start() else { return };
-    let Some(queue) = Queue::with(server, |worker| worker.max_calls(1)).await else { return };
+    let server = Server::start();
+    let queue = Queue::with(server, |worker| worker.max_calls(1)).await;
     let running = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
     // The only permit is taken: these wait in the queue.
@@ -287,8 +292,9 @@ async fn cancelled_and_expired_calls_do_not_run() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn messages_that_are_stored_several_times_begin_a_call_once() {
-    let Some(queue) = Queue::start().await else { return };
+    let queue = Queue::start().await;
     let client = queue.server.client().await;
     let mut seen = client.subscribe("toolbox.tools.queue.>").await.unwrap();
     client.flush().await.unwrap();
@@ -320,10 +326,11 @@ async fn messages_that_are_stored_several_times_begin_a_call_once() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_call_goes_only_to_workers_of_the_same_definition() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let drained = |worker: Worker| worker.drain_time(Duration::from_millis(200));
-    let Some(mut queue) = Queue::with(server, drained).await else { return };
+    let mut queue = Queue::with(server, drained).await;
     let ran = Arc::new(AtomicU32::new(0));
     let own = Arc::clone(&ran);
     let other = Tool::new("once", "Another one").call(move |_| {
@@ -353,8 +360,9 @@ async fn a_call_goes_only_to_workers_of_the_same_definition() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn calls_wait_in_the_journal_while_no_worker_takes_durable_ones() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let counts = Arc::<Counts>::default();
     let offered = || {
         let builder = ToolBox::builder().tools(tools![once]).shared_state(Arc::clone(&counts));
@@ -396,8 +404,9 @@ async fn calls_wait_in_the_journal_while_no_worker_takes_durable_ones() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_full_queue_leaves_calls_in_the_journal() {
-    let Some(server) = Server::start() else { return };
+    let server = Server::start();
     let jetstream = jetstream::new(server.client().await);
     let config = jetstream::stream::Config {
         name: "toolbox_tools_queue".to_owned(),
@@ -409,7 +418,7 @@ async fn a_full_queue_leaves_calls_in_the_journal() {
         ..jetstream::stream::Config::default()
     };
     within(jetstream.create_stream(config)).await.unwrap();
-    let Some(queue) = Queue::with(server, |worker| worker.max_calls(1)).await else { return };
+    let queue = Queue::with(server, |worker| worker.max_calls(1)).await;
     let first = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
     let mut ids = Vec::new();
@@ -443,8 +452,9 @@ async fn a_full_queue_leaves_calls_in_the_journal() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_tool_that_panics_is_tried_twice_and_is_a_dead_letter() {
-    let Some(queue) = Queue::start().await else { return };
+    let queue = Queue::start().await;
     let (state, _) = queue.call("panic", "{}").await;
     assert_eq!(state, CallState::Failed);
     assert_eq!(queue.counts.again.load(Ordering::SeqCst), 2);
@@ -452,8 +462,9 @@ async fn a_tool_that_panics_is_tried_twice_and_is_a_dead_letter() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn what_the_box_forbids_by_then_is_not_handed_over() {
-    let Some(mut queue) = Queue::start().await else { return };
+    let mut queue = Queue::start().await;
     queue.stop_relay().await;
     let id = queue.submit("once", r#"{"n": 1}"#).await;
     queue.toolbox.blacklist("once");
@@ -464,8 +475,9 @@ async fn what_the_box_forbids_by_then_is_not_handed_over() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn messages_and_results_that_cannot_be_read_harm_no_other_call() {
-    let Some(queue) = Queue::start().await else { return };
+    let queue = Queue::start().await;
     let client = queue.server.client().await;
     let jetstream = queue.jetstream().await;
     let mut seen = client.subscribe("toolbox.tools.queue.>").await.unwrap();
@@ -503,8 +515,9 @@ async fn messages_and_results_that_cannot_be_read_harm_no_other_call() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn a_call_that_runs_while_the_store_is_lost_ends_once_and_its_late_result_is_counted() {
-    let Some(mut queue) = Queue::start().await else { return };
+    let mut queue = Queue::start().await;
     let id = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
     let again = queue.submit("again", r#"{"n": 1}"#).await;
@@ -541,9 +554,10 @@ async fn a_call_that_runs_while_the_store_is_lost_ends_once_and_its_late_result_
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn an_idempotent_call_whose_message_is_lost_is_published_again() {
-    let Some(server) = Server::start() else { return };
-    let Some(queue) = Queue::with(server, |worker| worker.max_calls(1)).await else { return };
+    let server = Server::start();
+    let queue = Queue::with(server, |worker| worker.max_calls(1)).await;
     let running = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
     let ids = [

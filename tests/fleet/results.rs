@@ -10,7 +10,7 @@ use toolbox::call::{Arguments, ContentAnnotations, FailureKind, JobId, ResourceL
 use toolbox::{Content, Tool, ToolBox, ToolCall, ToolError, ToolResult};
 
 use crate::bounded::tokio;
-use crate::support::{Pair, within};
+use support::fleet::{Pair, within};
 
 const KINDS: [FailureKind; 19] = [
     FailureKind::NotFound,
@@ -133,6 +133,7 @@ fn facts(result: &ToolResult) -> String {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn every_result_is_that_of_a_local_tool() {
     let next = Arc::new(Mutex::new(ToolResult::new("")));
     let given = Arc::clone(&next);
@@ -140,7 +141,7 @@ async fn every_result_is_that_of_a_local_tool() {
         given.lock().unwrap().clone()
     });
     let local = ToolBox::from(give);
-    let Some(pair) = Pair::of(&local).await else { return };
+    let pair = Pair::of(&local).await;
     let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), seed);
     let strategy = result();
@@ -185,9 +186,10 @@ async fn waits() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
 async fn arguments_are_read_by_the_worker_and_its_messages_are_the_local_ones() {
     let local = ToolBox::from(toolbox::tools![add, record, fails, waits]);
-    let Some(pair) = Pair::of(&local).await else { return };
+    let pair = Pair::of(&local).await;
     let mut definitions = local.definitions().to_vec();
     definitions.sort_by_key(|definition| definition.name.clone());
     assert_eq!(pair.toolbox.definitions().to_vec(), definitions);

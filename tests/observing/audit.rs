@@ -1,42 +1,21 @@
 //! The audit log, from outside: what is written, what a change of it shows, and what it does when its
 //! disk is full or its process is killed.
 
-#![cfg(unix)]
-#![allow(clippy::print_stdout, reason = "the test that starts it reads what it says")]
-
+use crate::bounded::tokio;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use super::audited::boxed;
 use serde_json::Value;
 use toolbox::audit::{self, AuditError, AuditLog, AuditReport, ChainBreak};
-use toolbox::context::{ApprovalRequest, Conversation, Decision, Principal};
+use toolbox::context::{Conversation, Decision, Principal};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Agent, Tool, ToolBox, ToolCall, ToolContext};
 
 /// The most time that a test waits for a child process.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn login() -> Tool {
-    let schema = serde_json::json!({
-        "type": "object",
-        "properties": {"user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}},
-    });
-    Tool::raw("login", "Signs in.", schema, |_: toolbox::call::Arguments| "signed in")
-}
-
-fn boxed(log: &AuditLog) -> ToolBox {
-    let ping = Tool::new("ping", "Answers.").call(|_| "pong");
-    let pay = Tool::new("pay", "Pays.").call(|_| "paid").needs_approval();
-    let fails = Tool::new("fails", "Fails.").call(|_| Err::<String, _>("no"));
-    ToolBox::builder()
-        .tools(vec![ping, pay, fails, login()])
-        .approver(|_: ApprovalRequest| async { Decision::Deny("not today".into()) })
-        .audit(log)
-        .build()
-        .unwrap()
-}
 
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
@@ -268,31 +247,14 @@ async fn a_log_has_one_writer() {
     assert!(matches!(AuditLog::open(missing).unwrap_err(), AuditError::Io(_)));
 }
 
-/// Runs one test of this binary as a child process, set up by a shell.
-fn child(test: &str, folder: &Path, set_up: &str) -> Child {
+/// Starts a program over a folder, set up by a shell.
+fn child(program: &str, folder: &Path, set_up: &str) -> Child {
     Command::new("sh")
-        .arg("-c")
-        .arg(format!("{set_up} exec \"$0\" \"$@\""))
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"])
-        .env("AUDIT_FOLDER", folder)
+        .args(["-c", &format!("{set_up} exec \"$0\" \"$@\"")])
+        .args([Path::new(crate::program(program)), folder])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
-}
-
-/// The part of the child: calls without end, and the number of each result on the standard output.
-#[tokio::test]
-#[ignore = "run as a child process"]
-async fn writes_for_ever() {
-    let Some(folder) = std::env::var_os("AUDIT_FOLDER") else { return };
-    let path = Path::new(&folder).join("audit.jsonl");
-    let log = AuditLog::builder(path).synchronous(true).max_bytes(1500).open().unwrap();
-    let toolbox = boxed(&log);
-    for call in 0_u64.. {
-        assert!(!toolbox.call(ToolCall::new("c", "ping", "{}")).await.is_error());
-        println!("handed on {call}");
-    }
 }
 
 #[test]
@@ -301,7 +263,7 @@ fn what_was_handed_on_is_on_the_disk_whenever_the_process_is_killed() {
     let path = folder.path().join("audit.jsonl");
     let mut before = 0;
     for round in 0..6_u64 {
-        let mut child = child("writes_for_ever", folder.path(), "");
+        let mut child = child("audited", folder.path(), "");
         let mut handed_on = 0;
         let output = BufReader::new(child.stdout.take().unwrap());
         for line in output.lines().map_while(Result::ok) {
@@ -321,45 +283,11 @@ fn what_was_handed_on_is_on_the_disk_whenever_the_process_is_killed() {
     audit::verify_log(&path).unwrap();
 }
 
-/// The part of the child whose files may hold only so much.
-#[tokio::test]
-#[ignore = "run as a child process"]
-async fn writes_to_a_full_disk() {
-    let Some(folder) = std::env::var_os("AUDIT_FOLDER") else { return };
-    let open = |name: &str, synchronous| {
-        let path = Path::new(&folder).join(name);
-        AuditLog::builder(path).synchronous(synchronous).open().unwrap()
-    };
-    let log = open("waits.jsonl", true);
-    let toolbox = boxed(&log);
-    let mut results = Vec::new();
-    for _ in 0..10 {
-        results.push(toolbox.call(ToolCall::new("c", "ping", "{}")).await);
-    }
-    let last = results.last().unwrap();
-    assert_eq!(last.code(), Some("audit.not_recorded"));
-    assert!(last.text().contains("is withheld"), "{}", last.text());
-    assert!(!results[0].is_error());
-    let refused = toolbox.call(ToolCall::new("c", "none", "{}")).await;
-    assert_eq!(refused.code(), Some("audit.not_recorded"));
-    let undecided = toolbox.call(ToolCall::new("c", "pay", "{}")).await;
-    assert!(undecided.text().contains("has not run") || undecided.is_error());
-
-    let log = open("drops.jsonl", false);
-    let toolbox = boxed(&log);
-    for _ in 0..10 {
-        assert!(!toolbox.call(ToolCall::new("c", "ping", "{}")).await.is_error());
-    }
-    log.flush().await.unwrap();
-    assert!(log.dropped() > 4);
-    println!("all done");
-}
-
 #[tokio::test]
 async fn a_full_disk_fails_calls_that_wait_for_it_and_no_others() {
     let folder = tempfile::tempdir().unwrap();
     // Two blocks of 512 bytes (of 1024 in some shells), and an error in place of a signal.
-    let child = child("writes_to_a_full_disk", folder.path(), "trap '' XFSZ; ulimit -f 2;");
+    let child = child("audited-full-disk", folder.path(), "trap '' XFSZ; ulimit -f 2;");
     let output = child.wait_with_output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("all done"), "{output:?}");
     for name in ["waits.jsonl", "drops.jsonl"] {

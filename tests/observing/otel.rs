@@ -5,6 +5,7 @@
 
 mod mcp;
 
+use crate::bounded::tokio;
 use std::collections::{BTreeMap, BTreeSet};
 
 use opentelemetry::trace::{SpanKind, Status, TracerProvider as _};

@@ -9,8 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-const TOOLBOX: &str = env!("CARGO_BIN_EXE_observed-program");
-const OWN: &str = env!("CARGO_BIN_EXE_observed-own");
+fn toolbox_program() -> &'static str {
+    crate::program("toolbox-program")
+}
+
+fn own_program() -> &'static str {
+    crate::program("own-program")
+}
 
 /// A request to the collector: its head, and its body.
 type Received = (String, Vec<u8>);
@@ -53,9 +58,10 @@ fn read(stream: &mut BufReader<TcpStream>) -> Option<Received> {
 /// Calls the tool of a server behind the program.
 fn called(folder: &Path, words: &[&str], variables: &[(&str, &str)]) -> Output {
     let config = folder.join("toolbox.jsonc");
-    let text = json!({"mcp": {"s": {"command": [OWN, "serve"]}}, "settings": {"retries": 0}});
+    let text =
+        json!({"mcp": {"s": {"command": [own_program(), "serve"]}}, "settings": {"retries": 0}});
     std::fs::write(&config, text.to_string()).unwrap();
-    let mut command = Command::new(TOOLBOX);
+    let mut command = Command::new(toolbox_program());
     command.args(words).args(["call", "s_ping"]).env("OPENCODE_TOOLBOX_CONFIG", config);
     command.envs(variables.iter().copied());
     let output = command.output().unwrap();

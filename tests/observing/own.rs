@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use toolbox::{Tool, ToolBox};
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let ping = Tool::new("ping", "Answers.").call(|_| "pong");
     let fails = Tool::new("fails", "Fails.").call(|_| Err::<String, _>("no"));
     toolbox::cli::main(ToolBox::from(vec![ping, fails]))

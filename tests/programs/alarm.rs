@@ -7,7 +7,7 @@ use toolbox::builtin::schedule::Runner;
 use toolbox::store::SqliteStore;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+pub(crate) async fn main() {
     let path = std::env::args().nth(1).expect("the path of the store");
     let mut runner = Runner::new(SqliteStore::open(path).expect("a store"));
     let mut out = std::io::stdout().lock();

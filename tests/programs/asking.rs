@@ -24,7 +24,7 @@ struct Server {
     pages: u32,
 }
 
-fn main() {
+pub(crate) fn main() {
     let modern = std::env::args().any(|argument| argument == "modern");
     let mut server = Server { modern, ..Server::default() };
     for line in std::io::stdin().lock().lines() {

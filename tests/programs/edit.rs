@@ -10,7 +10,7 @@ use toolbox::builtin::files::Files;
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> std::io::Result<()> {
+pub(crate) async fn main() -> std::io::Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [folder, name, count, files] = arguments.as_slice() else {
         panic!("a folder, a name, how many changes, and in how many files")

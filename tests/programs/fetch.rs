@@ -9,7 +9,7 @@ use toolbox::builtin::http::Http;
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+pub(crate) async fn main() {
     let url = std::env::args().nth(1).expect("a URL");
     let port = url.split('/').nth(2).and_then(|host| host.rsplit(':').next()?.parse().ok());
     let http = Http::new().allow_address(Ipv4Addr::new(127, 0, 0, 2).into()).allow_ports(port);

@@ -36,7 +36,7 @@ fn block(seconds: u64) -> String {
 
 // Two that are blocked leave one.
 #[tokio::main(flavor = "multi_thread", worker_threads = 3)]
-async fn main() {
+pub(crate) async fn main() {
     let url = std::env::args().nth(1).expect("the URL of the server");
     let worker = Worker::connect(&url, FleetOptions::new()).await.unwrap();
     worker.serve(ToolBox::from(tools![pid, write, look, block])).await.unwrap();

@@ -15,7 +15,7 @@ use toolbox::testing::Generator;
 use toolbox::{Tool, ToolBox, ToolCall, ToolResult};
 
 #[allow(clippy::pedantic, clippy::too_many_arguments, reason = "shared with a test")]
-#[path = "../it/arguments/agreement/types.rs"]
+#[path = "../core/arguments/agreement/types.rs"]
 mod types;
 
 /// The answer of every tool, once it is reached.
@@ -60,7 +60,7 @@ const WIDE: [&str; 8] = [
     "3.14159265358979323846264338327950288",
 ];
 
-fn main() {
+pub(crate) fn main() {
     let mut tools: Vec<(String, Tool)> = agreement();
     for path in std::env::args().skip(1) {
         tools.extend(listed(&path));

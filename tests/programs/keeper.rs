@@ -9,7 +9,7 @@ use toolbox::store::SqliteStore;
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+pub(crate) async fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().expect("the path of the store");
     let mut number: u64 = arguments.next().expect("the first number").parse().expect("a number");

@@ -27,7 +27,7 @@ mod ledger_tools;
 use ledger_tools::World;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+pub(crate) async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [role, database, effects, rest @ ..] = arguments.as_slice() else {
         panic!("ledger <role> <database> <effects>")

@@ -52,7 +52,7 @@ static LISTINGS: AtomicU64 = AtomicU64::new(0);
 static CANCELLED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 static ANSWERS: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
-fn main() {
+pub(crate) fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     if has("sleep") {

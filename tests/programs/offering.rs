@@ -23,7 +23,7 @@ struct Server {
     subscribed: Vec<String>,
 }
 
-fn main() {
+pub(crate) fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let modern = arguments.iter().any(|argument| argument == "modern");
     let fault = arguments.into_iter().find(|argument| argument != "modern").unwrap_or_default();

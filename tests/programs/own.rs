@@ -92,7 +92,7 @@ fn transfer(
     format!("sent {cents} to {to}")
 }
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let toolbox =
         ToolBox::from(tools![get_current_time, sum, wipe, fail, wait, draw, variable, lines]);
     if let Some(count) =

@@ -28,7 +28,7 @@ use ledger_tools::World;
 const RETRY: Duration = Duration::from_millis(100);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() {
+pub(crate) async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [role, url, file, rest @ ..] = arguments.as_slice() else {
         panic!("remote-ledger <role> <url> <file>")

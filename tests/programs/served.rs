@@ -1,11 +1,12 @@
-//! A server over standard streams, with tools that do what tools should not.
+//! A server over standard streams, with tools that do what tools should not, and the skills of the
+//! folders in its arguments.
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
-use toolbox::mcp::{ServeError, Service};
+use toolbox::mcp::{ServeError, Service, SkillFolder};
 use toolbox::{State, ToolBox, tool, tools};
 
 /// Prints.
@@ -54,10 +55,11 @@ fn stops(stop: State<Notify>) -> &'static str {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), ServeError> {
+pub(crate) async fn main() -> Result<(), ServeError> {
     let stop = Arc::new(Notify::new());
     let builder =
         ToolBox::builder().tools(tools![prints, ends, stops]).shared_state(Arc::clone(&stop));
     let toolbox = builder.build().expect("the tools fit together");
-    Service::new(toolbox).serve_stdio_until(stop.notified()).await
+    let folders = std::env::args().skip(1).map(|path| SkillFolder::open(path).expect("a folder"));
+    folders.fold(Service::new(toolbox), Service::skills).serve_stdio_until(stop.notified()).await
 }

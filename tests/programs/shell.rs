@@ -13,7 +13,7 @@ use toolbox::builtin::{Workspace, shell::Shell};
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> std::io::Result<()> {
+pub(crate) async fn main() -> std::io::Result<()> {
     let argument = std::env::args().nth(1).expect("one argument");
     let given: Value = serde_json::from_str(&argument).expect("an object");
     let number = |key: &str| given[key].as_u64();

@@ -138,7 +138,7 @@ impl Model for Scripted {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+pub(crate) async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [database, effects, events, effect] = arguments.as_slice() else {
         panic!("steps <database> <effects> <events> <effect>")

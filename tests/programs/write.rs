@@ -6,7 +6,7 @@ use toolbox::builtin::files::Files;
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> std::io::Result<()> {
+pub(crate) async fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).expect("a folder");
     let toolbox = ToolBox::from(Files::in_folder(folder)?);
     let arguments = serde_json::json!({"path": "file", "content": "new ".repeat(100_000)});

@@ -12,7 +12,7 @@ use toolbox::testing::ScriptedModel;
 use toolbox::{ToolBox, ToolCall, ToolContext, ToolResult};
 
 fn server(era: &str) -> ServerConfig {
-    ServerConfig::command(env!("CARGO_BIN_EXE_asking")).args([era])
+    ServerConfig::command(crate::program("asking")).args([era])
 }
 
 const ERAS: [&str; 2] = ["old", "modern"];

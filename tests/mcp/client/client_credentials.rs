@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use toolbox::ToolBox;
 use toolbox::mcp::{CredentialFile, ServerConfig, ServerState, ServerStatus, Servers, SignIn};
 
-use super::http::{Reply, Request, Seen, modern, serve};
-use super::oauth::{Guard, form};
 use super::support::call;
+use support::sign_in::{Guard, form};
+use support::web::{Reply, Request, Seen, modern, serve};
 
 const SECRET: &str = "s3cr:t %&+ä";
 const EC_KEY: &str = include_str!("keys/p256.pem");
@@ -219,7 +219,7 @@ async fn a_token_is_requested_with_the_secret_or_the_key() {
             "basic" => {
                 let basic = basic.expect("a header");
                 let (id, secret) = basic.split_once(':').unwrap();
-                assert_eq!((id, super::oauth::decoded(secret).as_str()), ("me", SECRET));
+                assert_eq!((id, support::sign_in::decoded(secret).as_str()), ("me", SECRET));
                 assert_eq!(in_body.1, None, "{number}");
             }
             "post" => {

@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use toolbox::mcp::{ServerConfig, ServerState};
 
 use super::client_credentials::{self, Office, Twist};
-use super::http::{Reply, Request};
-use super::oauth::{Browser, Guard, Kept, World, mounted, sign_in};
+use super::oauth::{Kept, mounted, sign_in};
 use super::support::call;
+use support::sign_in::{Browser, Guard, World};
+use support::web::{Reply, Request};
 
 /// Verifies the proofs of a client.
 #[derive(Default)]

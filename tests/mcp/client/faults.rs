@@ -361,7 +361,7 @@ async fn a_hint_of_a_server_spares_no_approval() {
 #[tokio::test]
 async fn a_server_that_ignores_its_end_is_ended() {
     // The program `env` runs it with the signal that asks it to end ignored.
-    let own = env!("CARGO_BIN_EXE_misbehaving");
+    let own = crate::program("misbehaving");
     let config = ServerConfig::command("env").args(["--ignore-signal=TERM", own, "ignore-end"]);
     let mounted = Mounted::of(config).await;
     let pid = mounted.text("pid").await;
@@ -462,10 +462,9 @@ async fn a_child_gets_the_variables_that_the_configuration_names() {
     let names: Vec<String> = serde_json::from_str(&mounted.text("env").await).expect("names");
     assert!(names.contains(&"GIVEN".to_owned()) && names.contains(&"PATH".to_owned()));
     // Cargo sets a number of variables for a test, which stand for the secrets of a shell.
-    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
     let target = mounted.status().target;
-    assert_eq!(target, [env!("CARGO_BIN_EXE_misbehaving")]);
+    assert_eq!(target, [crate::program("misbehaving")]);
     mounted.close().await;
 }
 
@@ -704,7 +703,7 @@ async fn nothing_comes_into_the_box_after_close() {
 
 #[tokio::test]
 async fn what_ends_a_process_ends_no_more_than_the_process_of_its_tool() {
-    let config = || ServerConfig::command(env!("CARGO_BIN_EXE_served"));
+    let config = || ServerConfig::command(crate::program("served"));
     // A panic is no such thing: the server itself contains it.
     let ways = [
         ("exit", true),

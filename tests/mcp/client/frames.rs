@@ -8,9 +8,9 @@ use toolbox::mcp::{
     Frame, FrameDirection, FrameKind, FrameLog, RecordedFrame, ServerConfig, Servers,
 };
 
-use super::http::{Reply, answer, legacy, modern, serve};
 use super::support::{call, misbehaving};
 use crate::bounded::tokio;
+use support::web::{Reply, answer, legacy, modern, serve};
 
 /// The time limit for a momentary operation, on a slow machine.
 const MOMENT: Duration = Duration::from_secs(20);

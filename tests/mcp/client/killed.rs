@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::support::started;
 use super::support::{Mounted, eventually, misbehaving};
-use crate::program::started;
 
 /// Returns the group of a process that has not ended.
 fn group_of(pid: &str) -> Option<String> {
@@ -54,12 +54,12 @@ fn no_server_outlives_a_program_that_is_killed() {
         let server = json!({
             "command": [
                 "env", "--ignore-signal=TERM", "--ignore-signal=HUP",
-                env!("CARGO_BIN_EXE_misbehaving"), "ignore-end", "grandchild", file,
+                crate::program("misbehaving"), "ignore-end", "grandchild", file,
             ],
             "connectTimeout": "20s",
         });
         std::fs::write(&config, json!({"mcp": {"s": server}}).to_string()).expect("a file");
-        let mut host = started(&config, &["serve", "--eager"]);
+        let mut host = started(&config);
         let until = Instant::now() + Duration::from_secs(30);
         let group = loop {
             // The number may be written in part.

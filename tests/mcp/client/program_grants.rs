@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toolbox::mcp::{CredentialFile, IdentityProvider, ServerConfig, ServerState, SignIn};
 
 use super::client_credentials::{Office, TokenReply, Twist, mounted, text};
-use super::http::{Reply, Seen, serve};
-use super::oauth::form;
+use support::sign_in::form;
+use support::web::{Reply, Seen, serve};
 
 const ASSERTION: &str = "hidden.assert+ion.part";
 const ID_TOKEN: &str = "hidden.id-token.part";

@@ -11,8 +11,8 @@ use toolbox::call::FailureKind;
 use toolbox::mcp::{ServerConfig, ServerState, Servers, WithheldReason};
 use toolbox::{ToolBox, ToolResult};
 
-use super::http::{Queue, Reply, Request, Seen, answer, legacy, modern, serve};
 use super::support::{Mounted, call, eventually};
+use support::web::{Queue, Reply, Request, Seen, answer, legacy, modern, serve};
 
 /// The time limit for a momentary operation, on a slow machine.
 const MOMENT: Duration = Duration::from_secs(10);

@@ -9,7 +9,8 @@ use toolbox::context::{Answer, Question, QuestionForm};
 use toolbox::mcp::{ServerConfig, Servers};
 use toolbox::{ToolBox, ToolCall, ToolContext};
 
-use super::oauth::{Browser, Kept, World, sign_in};
+use super::oauth::{Kept, sign_in};
+use support::sign_in::{Browser, World};
 
 #[tokio::test]
 async fn the_user_of_a_call_signs_in_in_the_middle_of_it() {

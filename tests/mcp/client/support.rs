@@ -1,13 +1,16 @@
 //! Servers to mount, and calls in one line.
 
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+pub(crate) use support::eventually;
 use toolbox::mcp::{ServerConfig, ServerStatus, Servers};
 use toolbox::{ToolBox, ToolCall, ToolResult};
 
 /// The server that does what it is told, right or wrong.
 pub(crate) fn misbehaving(arguments: &[&str]) -> ServerConfig {
-    ServerConfig::command(env!("CARGO_BIN_EXE_misbehaving")).args(arguments.iter().copied())
+    ServerConfig::command(crate::program("misbehaving")).args(arguments.iter().copied())
 }
 
 /// A box with the tools of one server under the name `s`, and of a well-behaved one beside it under
@@ -64,17 +67,13 @@ pub(crate) async fn call(toolbox: &ToolBox, tool: &str, arguments: &str) -> Tool
     toolbox.call(ToolCall::new("c", tool, arguments)).await
 }
 
-/// Waits until something is so, for as long as a slow machine may take.
-#[track_caller]
-pub(crate) fn eventually(so: impl AsyncFn() -> bool) -> impl Future<Output = ()> {
-    let caller = std::panic::Location::caller();
-    async move {
-        for _ in 0..500 {
-            if so().await {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("it never came to be, at {caller}");
-    }
+/// Starts a program that hosts the servers of a configuration, with its input open.
+pub(crate) fn started(config: &Path) -> Child {
+    Command::new(crate::program("host"))
+        .arg(config)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts")
 }

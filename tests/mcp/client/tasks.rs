@@ -15,8 +15,8 @@ use toolbox::event::{EventKind, EventSink};
 use toolbox::mcp::{ServerConfig, Servers};
 use toolbox::{ToolBox, ToolCall, ToolContext, ToolResult};
 
-use super::http::{Reply, Request, Seen, answer, serve};
 use super::support::eventually;
+use support::web::{Reply, Request, Seen, answer, serve};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 

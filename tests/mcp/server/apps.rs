@@ -18,7 +18,7 @@ async fn mount(behind: &str, relays: bool) -> (ToolBox, Servers, Sent) {
     let (toolbox, sent) = (ToolBox::new(), Sent::default());
     let log = Arc::clone(&sent);
     let servers = Servers::builder()
-        .server("s", ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args([behind]))
+        .server("s", ServerConfig::command(crate::program("offering")).args([behind]))
         .relay_apps(relays)
         .on_frame(move |frame| {
             if frame.direction == FrameDirection::Sent {

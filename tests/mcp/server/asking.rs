@@ -557,7 +557,7 @@ async fn a_question_of_a_server_behind_this_one_reaches_the_client() {
     ];
     for behind in ["old", "modern"] {
         let toolbox = ToolBox::new();
-        let config = ServerConfig::command(env!("CARGO_BIN_EXE_asking")).args([behind]);
+        let config = ServerConfig::command(crate::program("asking")).args([behind]);
         let servers = Servers::builder().server("s", config).relay_questions(true);
         let servers = servers.mount(&toolbox).await.unwrap();
         for era in ERAS {

@@ -21,7 +21,7 @@ impl Mounted {
     async fn new(arguments: &[&str]) -> Self {
         let toolbox = ToolBox::new();
         let config =
-            ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args(arguments.iter().copied());
+            ServerConfig::command(crate::program("offering")).args(arguments.iter().copied());
         let servers = Servers::builder().server("s", config).relay_questions(true);
         let servers = servers.mount(&toolbox).await.unwrap();
         Self { toolbox, servers }
@@ -264,8 +264,7 @@ async fn changes_of_a_server_reach_the_client() {
 
 /// Mounts one more server of the same resources.
 async fn mounted_too(toolbox: &ToolBox, name: &str, arguments: &[&str]) -> Servers {
-    let config =
-        ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args(arguments.iter().copied());
+    let config = ServerConfig::command(crate::program("offering")).args(arguments.iter().copied());
     Servers::builder().server(name, config).mount(toolbox).await.unwrap()
 }
 
@@ -452,7 +451,7 @@ async fn a_lock_file_admits_prompts_and_resources_as_it_does_tools() {
     let mount = async |arguments: &[&str], withhold: bool| {
         let toolbox = ToolBox::new();
         let config =
-            ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args(arguments.iter().copied());
+            ServerConfig::command(crate::program("offering")).args(arguments.iter().copied());
         let servers =
             Servers::builder().server("s", config).lock_file(&lock).withhold_new(withhold);
         (toolbox.clone(), servers.mount(&toolbox).await.unwrap())
@@ -476,7 +475,7 @@ async fn a_lock_file_admits_prompts_and_resources_as_it_does_tools() {
 #[tokio::test]
 async fn two_servers_may_have_prompts_and_resources_of_one_name() {
     let toolbox = ToolBox::new();
-    let config = || ServerConfig::command(env!("CARGO_BIN_EXE_offering"));
+    let config = || ServerConfig::command(crate::program("offering"));
     let servers = Servers::builder().server("a", config()).server("b", config());
     let servers = servers.mount(&toolbox).await.unwrap();
     let names = toolbox.prompts().names();
@@ -688,7 +687,7 @@ async fn links_to_the_web_stay_and_three_servers_have_one_uri() {
 #[tokio::test]
 async fn a_gateway_hides_tools_and_no_prompts() {
     let toolbox = ToolBox::new();
-    let config = ServerConfig::command(env!("CARGO_BIN_EXE_offering")).deferred(true);
+    let config = ServerConfig::command(crate::program("offering")).deferred(true);
     let servers = Servers::builder().server("s", config).mount(&toolbox).await.unwrap();
     toolbox.register(Gateway::over(&toolbox));
     let mut peer = Peer::connect(Service::new(toolbox), Era::Modern).await;
@@ -701,7 +700,7 @@ async fn a_gateway_hides_tools_and_no_prompts() {
 #[tokio::test]
 async fn a_server_that_is_not_connected_yet_is_declared() {
     let toolbox = ToolBox::new();
-    let config = ServerConfig::command(env!("CARGO_BIN_EXE_offering"));
+    let config = ServerConfig::command(crate::program("offering"));
     let servers = Servers::builder().server("s", config).connect_when(Connect::OnFirstUse);
     let servers = servers.mount(&toolbox).await.unwrap();
     let mut peer = Peer::connect(Service::new(toolbox), Era::Modern).await;

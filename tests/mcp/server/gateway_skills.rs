@@ -20,13 +20,9 @@ async fn gateway(config: ServerConfig) -> (Servers, Peer) {
     (servers, peer)
 }
 
-/// Returns the program, as a server with a folder of skills.
-fn program(home: &Path, folder: &Path) -> ServerConfig {
-    let config = home.join("toolbox.jsonc");
-    fs::write(&config, "{}").unwrap();
-    let words =
-        ["--config", config.to_str().unwrap(), "serve", "--skills", folder.to_str().unwrap()];
-    ServerConfig::command(env!("CARGO_BIN_EXE_toolbox-program")).args(words)
+/// Returns a server with a folder of skills.
+fn skilled(folder: &Path) -> ServerConfig {
+    ServerConfig::command(crate::program("served")).arg(folder.to_str().unwrap())
 }
 
 #[tokio::test]
@@ -37,7 +33,7 @@ async fn a_gateway_hands_skills_on() {
         ("shop/refunds/notes.txt", b"first"),
         ("shop/refunds/picture.png", b"\x89PNG\xff"),
     ]);
-    let (servers, mut peer) = gateway(program(served.home.path(), &served.path())).await;
+    let (servers, mut peer) = gateway(skilled(&served.path())).await;
     let base = "skill://s/shop/refunds";
     let entry = json!({
         "uri": format!("{base}/SKILL.md"),
@@ -87,7 +83,7 @@ async fn a_gateway_hands_skills_on() {
 
 #[tokio::test]
 async fn a_gateway_hands_on_what_is_valid_alone() {
-    let config = ServerConfig::command(env!("CARGO_BIN_EXE_offering")).args(["modern", "skills"]);
+    let config = ServerConfig::command(crate::program("offering")).args(["modern", "skills"]);
     let (servers, mut peer) = gateway(config).await;
     let skills = list(&mut peer).await;
     let found: Vec<&str> = skills.iter().map(|own| own["uri"].as_str().unwrap()).collect();
@@ -170,7 +166,7 @@ async fn a_lock_file_holds_skills_too() {
     let lock = served.home.path().join("lock.json");
     let mount = async || {
         let toolbox = ToolBox::new();
-        let config = program(served.home.path(), &served.path());
+        let config = skilled(&served.path());
         let builder = Servers::builder().server("s", config).lock_file(&lock);
         let servers = builder.mount(&toolbox).await.unwrap();
         (servers, Peer::connect(Service::new(toolbox), Era::Modern).await)

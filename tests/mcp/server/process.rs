@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 fn start() -> Child {
-    Command::new(env!("CARGO_BIN_EXE_served"))
+    Command::new(crate::program("served"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

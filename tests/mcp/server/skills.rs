@@ -487,15 +487,3 @@ async fn skills_are_served_over_http() {
     assert_eq!(contents["result"]["contents"][0]["text"], "notes");
     served.stop().await;
 }
-
-#[test]
-fn the_program_says_which_folder_it_cannot_serve() {
-    let home = TempDir::new().unwrap();
-    fs::write(home.path().join("toolbox.jsonc"), "{}").unwrap();
-    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_toolbox-program"));
-    program.arg("--config").arg(home.path().join("toolbox.jsonc"));
-    let output = program.args(["serve", "--skills", "/nowhere/at/all"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("/nowhere/at/all cannot be opened"), "{text}");
-}

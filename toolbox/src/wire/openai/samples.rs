@@ -209,20 +209,6 @@ pub(in crate::wire) fn requests() -> Vec<(String, ModelRequest, bool)> {
     requests
 }
 
-/// Writes what the checker of request bodies reads to the file that `WIRE_DOCUMENTS` names.
-pub(in crate::wire) fn write_documents<F: Format>(provider: &str, model: &str, more: &[History]) {
-    use std::io::Write;
-
-    let path = std::env::var("WIRE_DOCUMENTS").expect("WIRE_DOCUMENTS names a file");
-    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-    let more = more.iter().map(|history| (String::new(), ModelRequest::new(history.clone()), true));
-    for (_, request, stream) in requests().into_iter().chain(more) {
-        let options = request.with_option("temperature", 0.5).with_option("max_tokens", 100);
-        let body: Value = serde_json::from_str(&F::body(&options, model, stream)).unwrap();
-        writeln!(file, "{}", json!({"provider": provider, "body": body})).unwrap();
-    }
-}
-
 /// Plays events into a stream; returns its deltas and what came of it.
 pub(in crate::wire) fn play<F: Format>(
     events: &[&str],

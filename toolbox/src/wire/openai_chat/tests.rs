@@ -6,7 +6,6 @@ use crate::dialect::Dialect;
 use crate::model::{Delta, Echo, Finish, History, ModelRequest, Part, Reply, Usage};
 use crate::wire::openai::samples::{
     after, as_sent, call, events, histories, hostile, play, random, requests, tools,
-    write_documents,
 };
 use crate::wire::{Format, WireError};
 
@@ -503,11 +502,4 @@ fn transcripts_from_elsewhere_are_read() {
         read.history.last_user_text().unwrap(),
         "[image at https://x/y.png]\n[part of type video_url]"
     );
-}
-
-/// Writes documents for a checker that is no part of this crate; see `WIRE_DOCUMENTS` there.
-#[test]
-#[ignore = "writes a file for another program"]
-fn documents_for_the_checker() {
-    write_documents::<OpenAiChat>("openai-chat", "gpt-4.1", &[]);
 }

@@ -9,7 +9,6 @@ use crate::model::{
 };
 use crate::wire::openai::samples::{
     after, as_sent, call, events, histories, hostile, play, random, requests, tools,
-    write_documents,
 };
 use crate::wire::{Anthropic, Format, Gemini, GeminiInteractions, OpenAiChat, WireError};
 
@@ -395,13 +394,6 @@ fn transcripts_from_elsewhere_are_read() {
     assert_eq!(steps[0].results()[0].text(), "12");
     assert!(steps[1].results()[0].is_error());
     assert_eq!(read.repairs.len(), 1);
-}
-
-/// Writes documents for a checker that is no part of this crate; see `WIRE_DOCUMENTS` there.
-#[test]
-#[ignore = "writes a file for another program"]
-fn documents_for_the_checker() {
-    write_documents::<OpenAiResponses>("openai-responses", "gpt-5", &[recorded()]);
 }
 
 /// A request with a search tool, and tools that it can find.

@@ -1,0 +1,48 @@
+//! Agents: the loop, agents below agents, handoffs, hooks, guards, approvals, background jobs, events.
+
+mod approvals;
+mod below;
+mod budgets;
+mod built;
+mod combined;
+mod context;
+mod costs;
+mod events;
+mod fallback;
+mod guards;
+mod handoffs;
+mod inherited;
+mod jobs;
+mod own_results;
+mod programs;
+mod provider;
+mod questions;
+mod random;
+mod results;
+mod run;
+mod run_events;
+mod services;
+mod steering;
+mod steps;
+mod types;
+mod wire;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use support::bounded;
+use toolbox::agent::Event;
+
+/// Keeps events as `path kind`, in short words.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<Event>>>);
+
+impl Log {
+    pub(crate) fn listener(&self) -> impl Fn(Event) + Send + Sync + 'static {
+        let log = self.clone();
+        move |event| log.0.lock().unwrap_or_else(PoisonError::into_inner).push(event)
+    }
+
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

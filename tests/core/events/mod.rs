@@ -1,0 +1,6 @@
+//! The stream of events: what calls report, to whom, and what a sink cannot do to them.
+
+mod calls;
+mod sinks;
+
+use support::Seen;

@@ -1,0 +1,15 @@
+//! The programs of these tests, in one binary.
+
+#[path = "../programs/ledger.rs"]
+mod ledger;
+#[path = "../programs/steps.rs"]
+mod steps;
+
+use std::process::{ExitCode, Termination as _};
+
+fn main() -> ExitCode {
+    support::programs::run(&[
+        ("ledger", || ledger::main().report()),
+        ("steps", || steps::main().report()),
+    ])
+}

@@ -1,5 +1,0 @@
-//! The catalog, and its gateway.
-
-mod catalog;
-mod gateway;
-mod requests;

@@ -1,0 +1,12 @@
+//! The audit log, OpenTelemetry, and what real programs send to a collector.
+
+#[cfg(unix)]
+mod audit;
+#[allow(dead_code, reason = "the programs use the rest")]
+mod audited;
+mod otel;
+mod otlp;
+
+use support::bounded;
+
+support::programs!("observing-programs");

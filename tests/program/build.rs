@@ -1,0 +1,9 @@
+//! Asks the machine for what some tests need.
+
+#[allow(dead_code, reason = "each package asks for its own")]
+#[path = "../support/needs.rs"]
+mod needs;
+
+fn main() {
+    needs::check(&[needs::NATS_SERVER]);
+}

@@ -1,0 +1,534 @@
+//! The commands but `serve`.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolbox::mcp::Config;
+
+use super::{Folder, own, own_program, run, started, toolbox, toolbox_program, two_servers};
+
+#[test]
+fn a_box_of_ones_own_is_listed_and_shown() {
+    let listed = own(&["list"]);
+    listed.check(0, "get_current_time  Get current time in a specific timezone\n", "");
+    assert_eq!(listed.out.lines().count(), 8);
+    assert_eq!(listed.err, "");
+    let shown = own(&["show", "sum"]);
+    assert_eq!(
+        shown.out,
+        "sum\n\nAdds numbers and labels the sum.\n\nit changes nothing; twice does no more than once; \
+         456 bytes in each request that has it\n\nArguments:\n  \
+         numbers (list of integer)  What is added\n  \
+         label (string, optional)  What stands before the sum\n  \
+         negate (boolean, optional)  Whether the sum is negated\n\n\
+         For example: {\"numbers\":[1,2],\"label\":\"three\"}\n"
+    );
+    own(&["show", "smu"]).check(1, "", "error: the tool `smu` is not there: did you mean `sum`?");
+    own(&["show", "zzzzzzz"]).check(1, "", "is not there: `list` shows all there are");
+    let value = own(&["show", "sum", "--json"]).json();
+    assert_eq!((&value["name"], &value["problems"]), (&json!("sum"), &json!([])));
+    assert_eq!(value["input_schema"]["required"], json!(["numbers"]));
+}
+
+#[test]
+fn a_call_takes_json_or_words_or_standard_input() {
+    for (words, expected) in [
+        (&["sum", r#"{"numbers": [1, 2]}"#][..], "3\n"),
+        (&["sum", "numbers=1", "numbers=2", "numbers=-9"], "-6\n"),
+        (&["sum", "numbers=[1,2]", "label=5", "negate=true"], "5: -3\n"),
+        (&["sum", "numbers=[]", "label=a=b"], "a=b: 0\n"),
+        (&["draw"], "a dot\n[image, image/png, 8 bytes of base64]\n"),
+        (&["wipe", "--yes"], "wiped\n"),
+    ] {
+        let ended = own(&[&["call"], words].concat());
+        ended.check(0, "", "");
+        assert_eq!(ended.out, expected, "{words:?}");
+    }
+    let ended =
+        run(own_program(), "/nowhere".as_ref(), &["call", "sum", "-"], r#"{"numbers": [40, 2]}"#);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "42\n"));
+}
+
+#[test]
+fn a_call_that_fails_says_why_and_ends_with_its_code() {
+    for (words, code, expected) in [
+        // Signs for the terminal are left out.
+        (&["fail"][..], 1, "error: the disk is full\n"),
+        (
+            &["sum", r#"{"numbers": "x"}"#],
+            1,
+            "error: the arguments for `sum` were refused:\n- `numbers` must be an array",
+        ),
+        (
+            &["sum", "numbers=x"],
+            2,
+            "error: `numbers` does not take the text \"x\": write its value as JSON; `show sum` lists",
+        ),
+        (&["sum", "negate=1", "negate=1"], 2, "error: `negate` is given twice"),
+        (
+            &["sum", "one", "two"],
+            2,
+            "error: \"one\" is no argument: write one JSON object, or words like name=value",
+        ),
+        (&["sum", "=1"], 2, "\"=1\" is no argument"),
+        (&["wipe"], 1, "add --yes to approve of the call"),
+        (&["nothing"], 1, "error: the tool `nothing` is not there"),
+    ] {
+        own(&[&["call"], words].concat()).check(code, "", expected);
+    }
+    let value = own(&["call", "fail", "--json"]).json();
+    assert_eq!((&value["is_error"], &value["code"]), (&json!(true), &json!("tool.failed")));
+    let value = own(&["call", "draw", "--json"]).json();
+    assert_eq!(
+        value["content"][1],
+        json!({"type": "image", "data": "iVBORw==", "mimeType": "image/png"})
+    );
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_ends_with_two() {
+    own(&[]).check(2, "", "Usage:");
+    own(&["lst"]).check(2, "", "a similar subcommand exists: 'list'");
+    own(&["search"]).check(2, "", "<QUERY>");
+    own(&["search", "-n", "0", "x"]).check(2, "", "0 is not in 1..=20");
+    own(&["search", "--regex", "("]).check(2, "", "error: ");
+    own(&["--help"]).check(0, "Exit codes:", "");
+    own(&["completions", "bash"]).check(0, "own-program", "");
+    toolbox("/nowhere".as_ref(), &["completions", "fish"]).check(0, "toolbox-program", "");
+    toolbox("/nowhere".as_ref(), &["--version"]).check(0, env!("CARGO_PKG_VERSION"), "");
+    toolbox("/nowhere".as_ref(), &["serve", "--token", "x"]).check(2, "", "--http");
+    own(&["serve", "--http", "here:80"]).check(2, "", "such as 127.0.0.1:8080, or a port");
+}
+
+#[test]
+fn tools_are_found_by_words_and_by_pattern() {
+    #[cfg(target_os = "linux")]
+    own(&["check"]).check(0, "processes outside cannot be signalled: ", "");
+    #[cfg(target_os = "linux")]
+    own(&["check", "--json"]).check(0, r#""guarantee":"ends_with_program","holds":"#, "");
+    own(&["search", "current", "time"]).check(0, "get_current_time", "");
+    let found = own(&["search", "-e", "^(wi|fa)", "-n", "5"]);
+    assert_eq!(found.out, "wipe  Deletes everything there is.\nfail  Fails with a reason.\n");
+    let none = own(&["search", "qqqq"]);
+    none.check(1, "", "nothing was found among 8 tools; try other words");
+    let value = own(&["search", "--json", "time", "-n", "1"]).json();
+    assert_eq!(value["tools"][0]["name"], "get_current_time");
+    assert_eq!(value["tools"][0]["schema"]["required"], json!(["timezone"]));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Command::new(own_program())
+        .args(["call", "lines"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let mut err = String::new();
+    child.stderr.take().expect("its errors").read_to_string(&mut err).expect("text");
+    assert_eq!((child.wait().expect("an end").code(), err.as_str()), (Some(0), ""));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_cancels_the_call_that_runs() {
+    use std::io::BufRead;
+
+    let mut child = Command::new(own_program())
+        .args(["call", "wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut err = std::io::BufReader::new(child.stderr.take().expect("its errors"));
+    let mut line = String::new();
+    err.read_line(&mut line).expect("the tool says that it waits");
+    assert_eq!(line, "waiting\n");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("a signal").success());
+    assert_eq!(child.wait().expect("an end").code(), Some(130));
+}
+
+#[test]
+fn the_tools_of_all_servers_are_one_list() {
+    let folder = Folder::new();
+    let config = folder.write("toolbox.jsonc", &two_servers().to_string());
+    let value = toolbox(&config, &["list", "--json"]).json();
+    let tools = value["tools"].as_array().expect("tools");
+    assert_eq!(tools.len(), 8 + 68);
+    assert_eq!(value["problems"], json!([]));
+    assert_eq!(tools[0]["name"], "time_get_current_time");
+    assert_eq!(
+        (&tools[0]["server"], &tools[0]["name_at_server"]),
+        (&json!("time"), &json!("get_current_time"))
+    );
+    assert_eq!(tools[75]["name"], "parts_spare_59");
+    // The first hit among all of them.
+    let found = toolbox(&config, &["search", "time timezone", "--json"]).json();
+    assert!(
+        found["tools"][0]["name"].as_str().is_some_and(|name| name.ends_with("get_current_time"))
+    );
+    let called = toolbox(&config, &["call", "time_get_current_time", "timezone=Asia/Tokyo"]);
+    called.check(0, r#""timezone":"Asia/Tokyo""#, "");
+}
+
+#[test]
+fn the_file_chooses_how_a_search_ranks() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    let mut scores = |ranking: &str| {
+        value["settings"]["ranking"] = json!(ranking);
+        let config = folder.write("toolbox.jsonc", &value.to_string());
+        let found = toolbox(&config, &["search", "time timezone", "--json"]).json();
+        let tools = found["tools"].as_array().expect("tools").clone();
+        tools.iter().map(|tool| tool["score"].to_string()).collect::<Vec<_>>()
+    };
+    let (tuned, plain) = (scores("tuned"), scores("plain"));
+    assert!(!plain.is_empty() && plain != tuned, "{plain:?}");
+}
+
+#[test]
+fn a_file_with_faults_gives_what_it_can() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    value["mcp"]["dead"] = json!({"command": ["/nonexistent/program"]});
+    value["mcp"]["bad"] = json!({"comand": ["x"]});
+    value["mcp"]["keyed"] =
+        json!({"command": ["x"], "environment": {"KEY": "{env:TOOLBOX_TEST_NOT_SET}"}});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let listed = toolbox(&config, &["list"]);
+    listed.check(3, "time_sum", "unknown key `comand` of server `bad`");
+    for expected in [
+        "  = help: did you mean `command`?",
+        "the environment variable `TOOLBOX_TEST_NOT_SET` that `environment` of server `keyed` needs is not set",
+        "error: the server `dead` cannot be reached: ",
+    ] {
+        assert!(listed.err.contains(expected), "{listed:?}");
+    }
+    // An answer is an answer.
+    toolbox(&config, &["call", "time_sum", "numbers=1"]).check(0, "1\n", "`dead`");
+    let value = toolbox(&config, &["list", "--json"]).json();
+    let kinds: Vec<_> = value["problems"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| (&one["kind"], &one["server"]))
+        .collect();
+    let problem = |kind: &'static str, server: &'static str| (kind, server);
+    let kinds: Vec<_> =
+        kinds.iter().map(|(kind, server)| problem(leak(kind), leak(server))).collect();
+    assert_eq!(kinds, [("config", "bad"), ("config", "keyed"), ("server", "dead")]);
+
+    let broken = folder.write("broken.jsonc", "{\n  \"mcp\": {,}\n}");
+    toolbox(&broken, &["list"]).check(3, "", "broken.jsonc:2:11\n");
+    let none = folder.path("none.jsonc");
+    toolbox(&none, &["list"]).check(3, "", "  = help: `toolbox init` writes one");
+    let unreached = folder
+        .write("dead.jsonc", r#"{"mcp": {"dead": {"command": ["/nonexistent/x"], "retries": 0}}}"#);
+    toolbox(&unreached, &["list"]).check(4, "", "the server `dead` cannot be reached");
+}
+
+fn leak(value: &Value) -> &'static str {
+    value.as_str().unwrap_or_default().to_owned().leak()
+}
+
+#[test]
+fn a_child_gets_the_environment_that_is_named() {
+    let folder = Folder::new();
+    let value = json!({"mcp": {"own": {"command": [own_program(), "serve"], "environment": {"NAMED": "{env:OPENCODE_TOOLBOX_CONFIG}!"}}}});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let named = toolbox(&config, &["call", "own_variable", "name=NAMED"]);
+    assert_eq!(named.out, format!("{}!\n", config.display()));
+    let other = toolbox(&config, &["call", "own_variable", "name=OPENCODE_TOOLBOX_CONFIG"]);
+    assert_eq!((other.code, other.out.trim()), (Some(0), ""));
+}
+
+#[test]
+fn check_calls_nothing_and_says_what_all_costs() {
+    let folder = Folder::new();
+    let wiped = folder.path("wiped");
+    let mut value = two_servers();
+    value["mcp"]["time"]["environment"] = json!({"WIPED": wiped});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let checked = toolbox(&config, &["check"]);
+    checked.check(0, "time: 8 tools, protocol ", "");
+    for part in [
+        "bytes ~",
+        "parts_spare_3\n",
+        "all 76 definitions",
+        "the gateway is smaller from ",
+        "it is smaller here",
+        own_program(),
+    ] {
+        assert!(checked.out.contains(part), "no {part} in {}", checked.out);
+    }
+    assert!(!wiped.exists());
+    let value = toolbox(&config, &["check", "--json"]).json();
+    let account = &value["account"];
+    let number = |of: &str| account[of]["bytes"].as_u64().expect("bytes");
+    let tokens = |of: &str| account[of]["tokens"].as_u64().expect("tokens");
+    assert!(number("gateway") < 1000 && number("definitions") > 9000, "{account}");
+    let share = tokens("definitions") / 76;
+    let even = account["break_even_tools"].as_u64().expect("a number");
+    let all = tokens("gateway") + tokens("reply");
+    assert!((even - 1) * share <= all && all <= even * (share + 1), "{account}");
+    // What costs most comes first.
+    let listed: Vec<u64> = value["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["tokens"].as_u64())
+        .collect();
+    assert!(listed.len() == 76 && listed.is_sorted_by(|a, b| a >= b), "{listed:?}");
+    let sizes: u64 = value["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["bytes"].as_u64())
+        .sum();
+    // The list has a comma between two tools, and two brackets.
+    assert_eq!(sizes + 75 + 2, number("definitions"));
+    // Over a box of one's own it works the same.
+    own(&["check"]).check(0, "all 8 definitions", "");
+    // A limit that a test can hold.
+    own(&["check", "--max-tokens", "5000"]).check(0, "all 8 definitions", "");
+    own(&["check", "--max-tokens", "9"]).check(
+        1,
+        "all 8 definitions",
+        "more than the 9 of --max-tokens",
+    );
+}
+
+#[test]
+fn init_writes_a_file_that_the_program_reads() {
+    let folder = Folder::new();
+    let config = folder.path("a/b/toolbox.jsonc");
+    toolbox(&config, &["init"]).check(0, "wrote ", "");
+    assert_eq!(std::fs::read_to_string(&config).expect("the file"), Config::starter());
+    toolbox(&config, &["init"]).check(1, "", "is there already: add --force to replace it");
+    toolbox(&config, &["init", "--force"]).check(0, "wrote ", "");
+    let listed = toolbox(&config, &["list"]);
+    assert_eq!((listed.code, listed.err.as_str()), (Some(0), "there are no tools\n"));
+    let schema = toolbox(&config, &["schema"]);
+    let printed: Value = serde_json::from_str(&schema.out).expect("JSON");
+    assert_eq!(printed, Config::schema());
+}
+
+#[test]
+fn a_changed_tool_is_withheld_until_it_is_approved() {
+    let folder = Folder::new();
+    let with = |arguments: &[&str], file: &str| {
+        let command: Vec<&str> = [own_program()].iter().chain(arguments).copied().collect();
+        let value =
+            json!({"mcp": {"own": {"command": command}}, "settings": {"lockFile": "lock.json"}});
+        folder.write(file, &value.to_string())
+    };
+    let config = with(&["serve"], "toolbox.jsonc");
+    toolbox(&config, &["list"]).check(0, "own_sum", "");
+    let lock = folder.path("lock.json");
+    let pinned = std::fs::read_to_string(&lock).expect("the lock file");
+    toolbox(&config, &["approve", "nobody"]).check(
+        1,
+        "",
+        "there is no server `nobody`: there are own",
+    );
+    toolbox(&config, &["approve", "own"]).check(0, "approved of 8 tools of own", "");
+    assert_eq!(std::fs::read_to_string(&lock).expect("the lock file"), pinned);
+    // The lock knows another `sum` than the server has.
+    let mut changed: Value = serde_json::from_str(&pinned).expect("JSON");
+    assert!(spoil(&mut changed, "sum"), "{pinned}");
+    std::fs::write(&lock, changed.to_string()).expect("written");
+    let listed = toolbox(&config, &["list"]);
+    listed.check(0, "own_wipe", "the tool `sum` of the server `own` is withheld: ");
+    assert!(!listed.out.contains("own_sum"), "{listed:?}");
+    toolbox(&config, &["approve"]).check(0, "approved of 8 tools of own", "");
+    toolbox(&config, &["list"]).check(0, "own_sum", "");
+    let bare = folder.write("bare.jsonc", r#"{"mcp": {}}"#);
+    toolbox(&bare, &["approve"]).check(
+        3,
+        "",
+        "there is no lock file: name a file in the configuration",
+    );
+}
+
+/// Changes every digest under a key.
+fn spoil(value: &mut Value, key: &str) -> bool {
+    fn all(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = text.replace(['0', '1', '2', '3'], "f"),
+            Value::Object(map) => map.values_mut().for_each(all),
+            Value::Array(items) => items.iter_mut().for_each(all),
+            _ => {}
+        }
+    }
+    let Value::Object(map) = value else { return false };
+    if let Some(found) = map.get_mut(key) {
+        all(found);
+        return true;
+    }
+    map.values_mut().any(|value| spoil(value, key))
+}
+
+/// Returns `true` once a process has a handler of its own for interrupts.
+fn catches_interrupts(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & (1 << (2 - 1)) != 0)
+}
+
+#[test]
+fn an_interrupt_ends_a_call_that_waits_for_its_input() {
+    let folder = Folder::new();
+    let config = folder.write("toolbox.jsonc", &two_servers().to_string());
+    for (program, tool) in [(own_program(), "sum"), (toolbox_program(), "time_sum")] {
+        let mut child = Command::new(program)
+            .args(["call", tool, "-"])
+            .env("OPENCODE_TOOLBOX_CONFIG", &config)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        // Before that the signal would end the process by itself.
+        let since = std::time::Instant::now();
+        while !catches_interrupts(child.id()) {
+            assert!(since.elapsed() < Duration::from_secs(30), "{program} catches no signal");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Nothing is told while it waits, so that the time it needs to come so far is only guessed.
+        std::thread::sleep(Duration::from_secs(2));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.expect("a signal").success());
+        let mut ended = None;
+        for _ in 0..400 {
+            ended = child.try_wait().expect("a child");
+            if ended.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        assert_eq!(ended.and_then(|status| status.code()), Some(130), "{program}");
+    }
+}
+
+#[test]
+fn check_tells_what_is_amiss_in_words_for_those_who_only_use_a_server() {
+    let folder = Folder::new();
+    let server = json!({"command": [crate::program("misbehaving"), "list", "strange"]});
+    let config = folder.write("toolbox.jsonc", &json!({"mcp": {"s": server}}).to_string());
+    let checked = toolbox(&config, &["check"]);
+    checked.check(
+        1,
+        "fault: the input schema is none: its `$schema` names no draft that is known",
+        "",
+    );
+    assert!(!checked.out.contains("doc comment"), "{}", checked.out);
+    // The first of the tools has two arguments that nobody describes, on one line.
+    assert!(
+        checked.out.contains("note: there is no description of the arguments `a`, `b`\n"),
+        "{}",
+        checked.out
+    );
+}
+
+#[test]
+fn no_server_outlives_the_program_however_that_ends() {
+    for (words, interrupt) in [
+        (&["list"][..], false),
+        (&["list"], true),
+        (&["approve"], true),
+        (&["serve"], false),
+        (&["serve"], true),
+    ] {
+        let folder = Folder::new();
+        let file = folder.path("pid");
+        let words_of_server = json!([crate::program("misbehaving"), "silent", "grandchild", file]);
+        let server = json!({"command": words_of_server, "connectTimeout": "1s", "retries": 0});
+        let lock = folder.path("lock.json");
+        let value = json!({"mcp": {"s": server}, "settings": {"lockFile": lock}});
+        let config = folder.write("toolbox.jsonc", &value.to_string());
+        let mut child = started(&config, words);
+        while !file.exists() {
+            assert!(
+                child.try_wait().expect("a child").is_none(),
+                "it ended, and started no server"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if interrupt {
+            let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+            assert!(sent.expect("a signal").success());
+        }
+        drop(child.stdin.take());
+        child.wait().expect("an end");
+        let pid = std::fs::read_to_string(&file).expect("a number");
+        let left = Path::new("/proc").join(pid.trim());
+        let is_left =
+            std::fs::read_to_string(left.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        if is_left {
+            let _ = Command::new("kill").args(["-KILL", pid.trim()]).status();
+        }
+        assert!(!is_left, "{words:?}, interrupted: {interrupt}");
+    }
+}
+
+/// The environment of a process.
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+#[test]
+fn the_usual_file_is_read_where_none_is_named() {
+    let folder = Folder::new();
+    let (home, other) = (folder.path("home"), folder.path("xdg"));
+    let usual = [home.join(".config"), other.clone()];
+    for (at, base) in usual.iter().enumerate() {
+        std::fs::create_dir_all(base.join("opencode")).unwrap();
+        let name = ["home", "xdg"][at];
+        let value = json!({"mcp": {name: {"command": [own_program(), "serve"]}}, "settings": {"retries": 0}});
+        std::fs::write(base.join("opencode/toolbox.jsonc"), value.to_string()).unwrap();
+    }
+    let named = folder.write(
+        "named.jsonc",
+        &json!({"mcp": {"named": {"command": [own_program(), "serve"]}}}).to_string(),
+    );
+    let (named, other) = (named.to_str().unwrap(), other.to_str().unwrap());
+    // What is set, beside a home; which of the files is read.
+    let cases: [(Variables<'_>, &[&str], &str); 7] = [
+        (&[], &[], "home"),
+        (&[("XDG_CONFIG_HOME", "")], &[], "home"),
+        // A relative folder counts for nothing, as its specification says.
+        (&[("XDG_CONFIG_HOME", "xdg")], &[], "home"),
+        (&[("XDG_CONFIG_HOME", other)], &[], "xdg"),
+        (&[("OPENCODE_TOOLBOX_CONFIG", "")], &[], "home"),
+        (&[("OPENCODE_TOOLBOX_CONFIG", named), ("XDG_CONFIG_HOME", other)], &[], "named"),
+        (&[("XDG_CONFIG_HOME", other)], &["--config", named], "named"),
+    ];
+    for (variables, words, expected) in cases {
+        let output = std::process::Command::new(toolbox_program())
+            .args(words)
+            .args(["list", "--json"])
+            .current_dir(&folder.0)
+            .env_remove("OPENCODE_TOOLBOX_CONFIG")
+            .env_remove("XDG_CONFIG_HOME")
+            .env("HOME", &home)
+            .envs(variables.iter().copied())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let value: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+        let servers: std::collections::BTreeSet<_> = value["tools"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|tool| tool["server"].as_str())
+            .collect();
+        assert_eq!(
+            servers.into_iter().collect::<Vec<_>>(),
+            [Some(expected)],
+            "{variables:?} {words:?}"
+        );
+    }
+}

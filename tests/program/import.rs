@@ -1,0 +1,499 @@
+//! `import`: the servers of other programs.
+
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
+mod forms;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::{Ended, Folder, toolbox_program};
+
+/// A user with a home, a project and a configuration.
+struct User(Folder);
+
+impl User {
+    fn new() -> Self {
+        let user = Self(Folder::new());
+        std::fs::create_dir_all(user.path("project")).expect("a folder");
+        user
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        // The system may lead to it by a link.
+        self.0.0.canonicalize().expect("a folder").join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a file")
+    }
+
+    fn run(&self, words: &[&str]) -> Ended {
+        let output = Command::new(toolbox_program())
+            .args(words)
+            .current_dir(self.path("project"))
+            .env("HOME", self.path(""))
+            .env("APPDATA", self.path("AppData"))
+            .env("OPENCODE_TOOLBOX_CONFIG", self.path("ours.jsonc"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("CODEX_HOME")
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program starts");
+        Ended {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).expect("text"),
+            err: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+
+    fn import(&self, words: &[&str]) -> Value {
+        let words: Vec<&str> = ["import", "--json"].iter().chain(words).copied().collect();
+        let ended = self.run(&words);
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+        ended.json()
+    }
+
+    /// The servers of the configuration.
+    fn servers(&self) -> Value {
+        let text = std::fs::read_to_string(self.path("ours.jsonc")).unwrap_or("{}".to_owned());
+        serde_json::from_str::<Value>(&text).expect("JSON")["mcp"].clone()
+    }
+
+    #[cfg(unix)]
+    fn mode(&self, name: &str) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let metadata = std::fs::metadata(self.path(name)).expect("a file");
+        metadata.permissions().mode() & 0o777
+    }
+
+    #[cfg(unix)]
+    fn allow(&self, name: &str, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(self.path(name), permissions).expect("permissions");
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut all: Vec<String> = walk(&self.path(""));
+        all.sort();
+        all
+    }
+}
+
+fn walk(folder: &PathBuf) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+    entries
+        .flat_map(|entry| {
+            let path = entry.path();
+            if path.is_dir() { walk(&path) } else { vec![path.display().to_string()] }
+        })
+        .collect()
+}
+
+/// The files of the programs, and the keys of their servers.
+const FILES: [(&str, &str, &str); 14] = [
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+    (
+        "claude-desktop",
+        "Library/Application Support/Claude/claude_desktop_config.json",
+        "mcpServers",
+    ),
+    ("claude-desktop", "AppData/Claude/claude_desktop_config.json", "mcpServers"),
+    ("claude-code", ".claude.json", "mcpServers"),
+    ("cursor", ".cursor/mcp.json", "mcpServers"),
+    ("vscode", ".config/Code/User/mcp.json", "servers"),
+    ("zed", ".config/zed/settings.json", "context_servers"),
+    ("codex", ".codex/config.toml", "mcp_servers"),
+    ("opencode", ".config/opencode/opencode.json", "mcp"),
+    ("opencode", ".config/opencode/opencode.jsonc", "mcp"),
+    ("gemini", ".gemini/settings.json", "mcpServers"),
+    ("claude-code", "project/.mcp.json", "mcpServers"),
+    ("cursor", "project/.cursor/mcp.json", "mcpServers"),
+    ("vscode", "project/.vscode/mcp.json", "servers"),
+];
+
+fn is_toml(file: &str) -> bool {
+    file == ".codex/config.toml"
+}
+
+/// The text of a file with one server `s`.
+fn text_of(file: &str, key: &str, server: &Value) -> String {
+    if is_toml(file) {
+        let lines = server.as_object().expect("an object").iter();
+        let lines = lines.map(|(key, value)| format!("{key} = {}\n", inline(value)));
+        return format!("model = 'x'\n[{key}.s]\n{}", lines.collect::<String>());
+    }
+    json!({"other": 1, key: {"s": server}}).to_string()
+}
+
+/// A value as TOML.
+fn inline(value: &Value) -> String {
+    match value.as_object() {
+        Some(map) => {
+            let members = map.iter().map(|(key, value)| format!("\"{key}\" = {}", inline(value)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+        None => value.to_string(),
+    }
+}
+
+#[test]
+fn the_file_of_each_program_is_found_and_read() {
+    for (host, file, key) in FILES {
+        let user = User::new();
+        let server = if host == "opencode" {
+            json!({"type": "local", "command": ["run", "it"]})
+        } else {
+            json!({"command": "run", "args": ["it"]})
+        };
+        user.write(file, text_of(file, key, &server));
+        let of_project = file.starts_with("project/");
+        if of_project {
+            let shown = user.import(&["--write"]);
+            assert_eq!(
+                (&shown["files"], shown["not_read"].as_array().map(Vec::len)),
+                (&json!([]), Some(1))
+            );
+            assert!(!user.path("ours.jsonc").exists(), "{file}");
+        }
+        let shown = user.import(&["--project", "--from", host]);
+        assert_eq!(shown["files"][0]["servers"][0]["state"], "new", "{file}: {shown}");
+        assert!(!user.path("ours.jsonc").exists(), "{file}");
+        user.import(&["--project", "--write"]);
+        let mut expected = json!({"type": "local", "command": ["run", "it"]});
+        if of_project {
+            expected["cwd"] = json!(user.path("project"));
+        }
+        assert_eq!(user.servers()["s"], expected, "{file}");
+        let again = user.import(&["--project", "--write"]);
+        assert_eq!(again["files"][0]["servers"][0]["state"], "same", "{file}");
+        assert_eq!(again["written"], false);
+    }
+}
+
+#[test]
+fn servers_of_a_project_run_in_its_folder() {
+    let user = User::new();
+    let project = user.path("project").display().to_string();
+    let servers = json!({"servers": {
+        "a": {"command": "${workspaceFolder}/a", "cwd": "sub"},
+        "b": {"command": "b", "cwd": "${workspaceFolder}"},
+        "c": {"command": "${userHome}/c"},
+    }});
+    user.write("project/.vscode/mcp.json", servers.to_string());
+    let claude = json!({"mcpServers": {}, "projects": {
+        &project: {"mcpServers": {"d": {"command": "./d"}}},
+        "/elsewhere": {"mcpServers": {"e": {"command": "e"}, "f": {"command": "f"}}},
+    }});
+    user.write(".claude.json", claude.to_string());
+    let shown = user.import(&["--project", "--write"]);
+    let notes = &shown["files"][0]["notes"];
+    assert_eq!(notes, &json!(["servers of other projects: 2; run this in their folders"]));
+    let home = user.path("").display().to_string();
+    let expected = json!({
+        "a": {"type": "local", "command": [format!("{project}/a")], "cwd": format!("{project}/sub")},
+        "b": {"type": "local", "command": ["b"], "cwd": project},
+        "c": {"type": "local", "command": [format!("{}/c", home.trim_end_matches('/'))], "cwd": project},
+        "d": {"type": "local", "command": ["./d"], "cwd": project},
+    });
+    let mut servers = user.servers();
+    let program = servers["c"]["command"][0].as_str().expect("text").replace("//", "/");
+    servers["c"]["command"][0] = json!(program);
+    assert_eq!(servers, expected);
+}
+
+#[test]
+fn names_and_conflicts_are_settled_and_ours_stays_as_it_was() {
+    let user = User::new();
+    let ours = "// mine\n{\n  \"mcp\": {\n    // the clock\n    \"time\": { \"command\": [\"clock\"] }, // stays\n  },\n  \"settings\": { \"retries\": 1 },\n}\n";
+    user.write("ours.jsonc", ours);
+    let cursor = json!({"mcpServers": {
+        "TIME": {"command": "other"},
+        "time": {"command": "clock", "args": []},
+        "my server/2": {"command": "a"},
+        "a__b": {"command": "b"},
+        "\u{1b}[31mred\u{7}": {"command": "c"},
+        "…": {"command": "d"},
+    }});
+    user.write(".cursor/mcp.json", cursor.to_string());
+    user.write(
+        ".gemini/settings.json",
+        json!({"mcpServers": {"a_b": {"command": "x"}}}).to_string(),
+    );
+    let plain = user.run(&["import"]);
+    plain.check(0, "nothing was written: --write adds 3 servers", "");
+    assert!(!plain.out.contains('\u{1b}') && !plain.out.contains('\u{7}'), "{plain:?}");
+    assert_eq!(user.read("ours.jsonc"), ours);
+    let shown = user.import(&["--write"]);
+    let states = |file: usize| -> Vec<(String, String)> {
+        let servers = shown["files"][file]["servers"].as_array().expect("servers").iter();
+        let text = |value: &Value| value.as_str().expect("text").to_owned();
+        servers.map(|server| (text(&server["as"]), text(&server["state"]))).collect()
+    };
+    let of = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(name, state)| ((*name).to_owned(), (*state).to_owned())).collect()
+    };
+    let expected = [
+        ("TIME", "conflict"),
+        ("a_b", "new"),
+        ("my_server_2", "new"),
+        ("time", "same"),
+        ("31mred", "new"),
+        ("", "refused"),
+    ];
+    let mut cursor = states(0);
+    cursor.sort();
+    let mut expected = of(&expected);
+    expected.sort();
+    assert_eq!(cursor, expected);
+    assert_eq!(states(1), of(&[("a_b", "conflict")]));
+    let now = user.read("ours.jsonc");
+    for kept in [
+        "// mine",
+        "// the clock",
+        "\"time\": { \"command\": [\"clock\"] }",
+        "// stays",
+        "\"settings\": { \"retries\": 1 }",
+    ] {
+        assert!(now.contains(kept), "{now}");
+    }
+    let backup = shown["backup"].as_str().expect("a backup");
+    assert_eq!(std::fs::read_to_string(backup).expect("a file"), ours);
+    // The program reads the result without a fault.
+    let listed = user.run(&["list"]);
+    listed.check(4, "", "the server `my_server_2` cannot be reached");
+    assert!(!listed.err.contains("-->"), "{listed:?}");
+}
+
+#[test]
+fn nothing_secret_is_shown() {
+    let user = User::new();
+    let servers = json!({"mcpServers": {
+        "a": {
+            "command": "npx",
+            "args": ["-y", "pkg", "--api-key", "SECRET-1", "--token=SECRET-2", "sk-SECRET-3", "-e", "PGPASS=SECRET-4", "--header", "Authorization: Bearer SECRET-5", "postgres://me:SECRET-6@host/db?p=SECRET-7"],
+            "env": {"A": "SECRET-8", "B": "${C}"},
+        },
+        "b": {"url": "https://me:SECRET-9@example.com/mcp?key=SECRET-10", "headers": {"X": "SECRET-11"}},
+        "c": {"url": "${BASE:-https://example.com}/mcp?key=SECRET-12"},
+        "d": {"url": "ftp://host/?SECRET-13"},
+    }});
+    user.write(".claude.json", servers.to_string());
+    for words in [&["import"][..], &["import", "--json"], &["import", "--write", "--point"]] {
+        let ended = user.run(words);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let all = format!("{}{}", ended.out, ended.err);
+        assert!(!all.contains("SECRET"), "{all}");
+        let shown = "npx -y pkg --api-key *** --token=*** *** -e PGPASS=*** --header Authorization:*** postgres://host/db A=*** B={env:C}";
+        assert!(all.contains(shown) && all.contains("https://example.com/mcp X=***"), "{all}");
+    }
+    #[cfg(unix)]
+    for name in ["ours.jsonc", ".claude.json.toolbox-backup-1"] {
+        assert_eq!(user.mode(name), 0o600, "{name}");
+    }
+    // What was made is gone after it is put back.
+    user.run(&["import", "--undo"]).check(0, "is as it was", "");
+    assert!(!user.path("ours.jsonc").exists());
+    assert_eq!(user.read(".claude.json"), servers.to_string());
+}
+
+#[test]
+fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
+    for (host, file, key) in FILES {
+        let user = User::new();
+        let comment = if is_toml(file) { "# mine\r\n" } else { "// mine\r\n" };
+        let taken = json!({"command": if host == "opencode" { json!(["a"]) } else { json!("a") }});
+        let mut text = text_of(file, key, &taken);
+        if is_toml(file) {
+            text.push_str("[mcp_servers.stays]\ntype = \"sse\" # old\n[last]\nx = 1\n");
+        } else {
+            let stays = format!("\"{key}\":{{/* why */ \"stays\": {{\"type\": \"sse\"}}, ");
+            text = text.replace(&format!("\"{key}\":{{"), &stays);
+        }
+        let before = format!("{comment}{}", text.replace('\n', "\r\n"));
+        user.write(file, &before);
+        user.run(&["init"]).check(0, "wrote", "");
+        let ours = user.read("ours.jsonc");
+        #[cfg(unix)]
+        user.allow(file, 0o640);
+        let files = user.names();
+        user.run(&["import", "--project", "--point"]).check(0, "together with --write", "");
+        assert_eq!((user.read(file), user.names()), (before.clone(), files.clone()));
+        user.run(&["import", "--project", "--write", "--point"]).check(
+            0,
+            "it names toolbox now",
+            "",
+        );
+        let now = user.read(file);
+        let kept = if is_toml(file) { "# old" } else { "/* why */" };
+        assert!(now.starts_with(comment) && now.contains(kept), "{now}");
+        let shown = user.import(&["--project"]);
+        let servers = shown["files"][0]["servers"].as_array().expect("servers").clone();
+        let states: Vec<_> = servers
+            .iter()
+            .map(|server| (server["name"].clone(), server["state"].clone()))
+            .collect();
+        let expected = [("stays", "refused"), ("toolbox", "gateway")];
+        assert_eq!(states, expected.map(|(name, state)| (json!(name), json!(state))), "{now}");
+        assert_eq!(now.matches('\n').count(), now.matches("\r\n").count(), "{now:?}");
+        #[cfg(unix)]
+        assert_eq!(user.mode(file), 0o640);
+        // A second time changes nothing.
+        user.run(&["import", "--project", "--write", "--point"]).check(0, "", "");
+        assert_eq!(user.read(file), now);
+        // The command that the program finds there starts the gateway.
+        let target = servers[1]["target"].as_str().expect("text");
+        let config = user.path("ours.jsonc");
+        assert!(target.ends_with(&format!("serve --config {}", config.display())), "{target}");
+        user.run(&["import", "--project", "--undo"]).check(0, "is as it was", "");
+        assert_eq!(user.read(file), before, "{host}");
+        assert_eq!(user.read("ours.jsonc"), ours);
+        assert_eq!(
+            std::fs::read_to_string(user.path(&format!("{file}.toolbox-undone"))).expect("a file"),
+            now
+        );
+        user.run(&["import", "--project", "--undo"]).check(1, "there is no backup to put back", "");
+    }
+}
+
+#[test]
+fn later_versions_of_opencode_have_their_servers_one_level_below() {
+    let user = User::new();
+    let file = ".config/opencode/opencode.jsonc";
+    let server = json!({"type": "local", "command": ["a"]});
+    user.write(file, json!({"mcp": {"servers": {"s": server}}}).to_string());
+    user.run(&["import", "--write", "--point"]).check(0, "it names toolbox now", "");
+    assert_eq!(user.servers(), json!({ "s": server }));
+    let now: Value = serde_json::from_str(&user.read(file)).expect("JSON");
+    let count = |list: &Value| list.as_object().map(serde_json::Map::len);
+    let servers = &now["mcp"]["servers"];
+    assert!(servers["toolbox"].is_object(), "{now}");
+    assert_eq!((count(servers), count(&now["mcp"])), (Some(1), Some(1)), "{now}");
+    // A server of that name is a server.
+    let user = User::new();
+    user.write(file, json!({"mcp": {"servers": server}}).to_string());
+    user.import(&["--write"]);
+    assert_eq!(user.servers(), json!({ "servers": server }));
+}
+
+#[test]
+fn each_way_to_write_a_table_is_read_and_changed() {
+    for text in [
+        "[mcp_servers.s]\ncommand = 'a'\n",
+        "[mcp_servers]\ns = { command = 'a' }\n",
+        "mcp_servers = { s = { command = 'a' } }\n",
+        "mcp_servers.s.command = 'a'\n",
+        "[mcp_servers]\ns.command = 'a'\n[mcp_servers.t]\nurl = 'x'\n",
+    ] {
+        let user = User::new();
+        user.write(".codex/config.toml", text);
+        user.run(&["import", "--write", "--point"]).check(0, "it names toolbox now", "");
+        assert_eq!(user.servers(), json!({"s": {"type": "local", "command": ["a"]}}), "{text}");
+        let shown = user.import(&[]);
+        let servers = shown["files"][0]["servers"].as_array().expect("servers");
+        let names: Vec<_> = servers.iter().map(|server| &server["name"]).collect();
+        let expected =
+            if text.contains("[mcp_servers.t]") { vec!["t", "toolbox"] } else { vec!["toolbox"] };
+        assert_eq!(names, expected, "{}", user.read(".codex/config.toml"));
+        assert_eq!(servers.last().expect("a server")["state"], "gateway");
+    }
+}
+
+#[test]
+fn hostile_files_are_faults_and_stay_as_they_are() {
+    let deep = format!("{{\"mcpServers\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep_objects = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        (".cursor/mcp.json", b"{\"mcpServers\": {\"a\xff\": 1}}".to_vec(), "it is not UTF-8"),
+        (".cursor/mcp.json", b"".to_vec(), "it does not hold an object"),
+        (".cursor/mcp.json", b"[]".to_vec(), "it does not hold an object"),
+        (".cursor/mcp.json", b"{\"mcpServers\": []}".to_vec(), "`mcpServers` is no object"),
+        (".cursor/mcp.json", b"{\"mcpServers\": {".to_vec(), "line 1"),
+        (".cursor/mcp.json", deep.into_bytes(), "depth"),
+        (".cursor/mcp.json", deep_objects.into_bytes(), "depth"),
+        (".codex/config.toml", format!("a = {}", "[".repeat(100_000)).into_bytes(), "line 1"),
+        (".codex/config.toml", b"mcp_servers = 1".to_vec(), "`mcp_servers` is no object"),
+        (".codex/config.toml", b"[a]\nx = \n".to_vec(), "line 2"),
+    ];
+    for (file, bytes, expected) in cases {
+        let user = User::new();
+        user.write(file, &bytes);
+        user.write(".gemini/settings.json", r#"{"mcpServers": {"s": {"command": "a"}}}"#);
+        let ended = user.run(&["import", "--write", "--point"]);
+        ended.check(1, expected, "");
+        assert_eq!(std::fs::read(user.path(file)).expect("a file"), bytes);
+        // The others are taken over all the same.
+        assert_eq!(user.servers()["s"]["command"], json!(["a"]));
+    }
+    let user = User::new();
+    user.write(".cursor/mcp.json", "{");
+    let file = std::fs::File::options().write(true).open(user.path(".cursor/mcp.json"));
+    file.expect("a file").set_len(100 << 20).expect("a long file");
+    user.run(&["import"]).check(1, "it is longer than 16 MiB", "");
+    // Nothing is added to a configuration that is not understood.
+    let user = User::new();
+    user.write(".cursor/mcp.json", r#"{"mcpServers": {"s": {"command": "a"}}}"#);
+    for ours in ["{", "[]", "{\"mcp\": 1}"] {
+        user.write("ours.jsonc", ours);
+        let ended = user.run(&["import", "--write", "--point"]);
+        ended.check(3, "", "nothing can be added to");
+        assert_eq!(user.read("ours.jsonc"), ours);
+        assert_eq!(user.read(".cursor/mcp.json"), r#"{"mcpServers": {"s": {"command": "a"}}}"#);
+    }
+    let ended = user.run(&["import", "--from", "nobody"]);
+    ended.check(2, "", "the programs are claude-desktop, claude-code");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_not_replaced() {
+    use std::os::unix::fs::symlink;
+
+    let text = r#"{"mcpServers": {"s": {"command": "a"}}}"#;
+    let user = User::new();
+    user.write("dotfiles/mcp.json", text);
+    user.write("dotfiles/ours.jsonc", "{\"mcp\": {}}");
+    std::fs::create_dir_all(user.path(".cursor")).expect("a folder");
+    symlink(user.path("dotfiles/mcp.json"), user.path(".cursor/mcp.json")).expect("a link");
+    symlink(user.path("dotfiles/ours.jsonc"), user.path("ours.jsonc")).expect("a link");
+    user.run(&["import", "--write", "--point"]).check(0, "it names toolbox now", "");
+    for name in [".cursor/mcp.json", "ours.jsonc"] {
+        assert!(user.path(name).symlink_metadata().expect("a file").is_symlink(), "{name}");
+    }
+    assert!(user.read("dotfiles/mcp.json").contains("serve"));
+    assert_eq!(user.servers()["s"]["command"], json!(["a"]));
+    user.run(&["import", "--undo"]).check(0, "", "");
+    assert_eq!(user.read("dotfiles/mcp.json"), text);
+    // A project does not lead to the files of its user.
+    let user = User::new();
+    user.write(".cursor/mcp.json", text);
+    symlink(user.path(".cursor/mcp.json"), user.path("project/.mcp.json")).expect("a link");
+    let words = ["import", "--project", "--from", "claude-code", "--write", "--point"];
+    user.run(&words).check(1, "leads out of the project", "");
+    assert_eq!(user.read(".cursor/mcp.json"), text);
+    user.write("project/.mcp.json.toolbox-backup-1", "written by another");
+    let words = ["import", "--project", "--from", "claude-code", "--undo"];
+    user.run(&words).check(1, "leads out of the project", "");
+    assert_eq!(user.read(".cursor/mcp.json"), text);
+    // A link to nothing, to itself, to a folder, and a pipe.
+    std::fs::remove_file(user.path("project/.mcp.json")).expect("a link");
+    for target in ["nothing", "project/.mcp.json", "project"] {
+        symlink(user.path(target), user.path("project/.mcp.json")).expect("a link");
+        user.run(&["import", "--project"]).check(1, "fault", "");
+        std::fs::remove_file(user.path("project/.mcp.json")).expect("a link");
+    }
+    let pipe = user.path("project/.mcp.json");
+    assert!(Command::new("mkfifo").arg(pipe).status().expect("a command").success());
+    user.run(&["import", "--project"]).check(1, "it is no file", "");
+}

@@ -1,0 +1,94 @@
+//! `runs`, `resume` and `journal`: the runs of a program, seen by another.
+
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use toolbox::agent::{Agent, StopReason};
+use toolbox::durable::Journal;
+use toolbox::testing::ScriptedModel;
+use toolbox::{State, tool, tools};
+
+use crate::bounded::tokio;
+use support::Scratch;
+
+/// Pays an invoice.
+#[tool(approval)]
+fn pay(invoice: u32, paid: State<AtomicU32>) -> String {
+    paid.fetch_add(1, Ordering::SeqCst);
+    format!("paid {invoice}")
+}
+
+fn agent(model: ScriptedModel, paid: &Arc<AtomicU32>) -> Agent {
+    Agent::builder(model)
+        .name("clerk")
+        .tools(tools![pay])
+        .shared_state(Arc::clone(paid))
+        .build()
+        .unwrap()
+}
+
+fn asking() -> ScriptedModel {
+    ScriptedModel::new().calls("pay", r#"{"invoice": 7}"#)
+}
+
+/// Pauses a run in a journal, as a process that is gone by now.
+async fn paused(journal: &Journal) -> Arc<AtomicU32> {
+    let paid = Arc::new(AtomicU32::new(0));
+    let outcome =
+        agent(asking(), &paid).run("Pay it").durable("clients/7.may", journal).await.unwrap();
+    assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
+    paid
+}
+
+/// Runs the program `toolbox`.
+fn program(words: &[&str]) -> Output {
+    Command::new(crate::program("toolbox-program")).args(words).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    [&*output.stdout, &*output.stderr].map(String::from_utf8_lossy).concat()
+}
+
+#[tokio::test]
+async fn the_program_lists_runs_decides_and_checks() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("agent.db");
+    let file = path.to_str().unwrap();
+    let paid = paused(&Journal::open(&path).unwrap()).await;
+
+    let listed = text(&program(&["runs", file]));
+    assert!(listed.contains("clients/7.may  paused  agent clerk"), "{listed}");
+    assert!(listed.contains("call_1  pay {\"invoice\": 7}"), "{listed}");
+    for (words, code, what) in [
+        (vec!["runs", "/nonexistent.db"], 3, "there is no journal at"),
+        (vec!["resume", file, "run 2", "--approve-all"], 1, "there is no run `run 2`"),
+        (vec!["resume", file, "clients/7.may"], 2, "nothing was decided"),
+        (vec!["resume", file, "clients/7.may", "--approve", "call_9"], 1, "those that do: call_1"),
+        (vec!["resume", file, "clients/7.may", "--approve", "call_1"], 0, "1 of 1 calls decided"),
+        (vec!["resume", file, "clients/7.may", "--deny", "call_1"], 1, "it is decided"),
+        (vec!["journal", "check", file], 0, "runs: 1, with 4 entries"),
+        (vec!["journal", "calls", file], 0, "no calls"),
+        (vec!["journal", "calls", file, "--state", "lost"], 2, "the states are waiting"),
+    ] {
+        let output = program(&words);
+        let shown = text(&output);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {shown}");
+        assert!(shown.contains(what), "{words:?}: {shown}");
+    }
+    let journal = Journal::open(&path).unwrap();
+    let done = agent(ScriptedModel::answering("Done."), &paid);
+    assert_eq!(done.resume("clients/7.may", &journal).await.unwrap().content, "Done.");
+    assert_eq!(paid.load(Ordering::SeqCst), 1);
+    drop(journal);
+
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("UPDATE run_entry SET entry = '{' WHERE number = 2", []).unwrap();
+    let output = program(&["--json", "journal", "check", file]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        found["faults"][0].as_str().unwrap().contains("entry 2 of run `clients/7.may`"),
+        "{found}"
+    );
+}

@@ -1,0 +1,24 @@
+//! The programs of these tests, in one binary.
+
+#[path = "../programs/form_corpus.rs"]
+mod form_corpus;
+#[path = "../programs/misbehaving.rs"]
+mod misbehaving;
+#[path = "../programs/offering.rs"]
+mod offering;
+#[path = "../programs/own.rs"]
+mod own;
+#[path = "../programs/toolbox.rs"]
+mod toolbox;
+
+use std::process::{ExitCode, Termination as _};
+
+fn main() -> ExitCode {
+    support::programs::run(&[
+        ("form-corpus", || form_corpus::main().report()),
+        ("misbehaving", || misbehaving::main().report()),
+        ("offering", || offering::main().report()),
+        ("own-program", || own::main().report()),
+        ("toolbox-program", || toolbox::main().report()),
+    ])
+}
