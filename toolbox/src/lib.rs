@@ -149,6 +149,12 @@ pub mod wire;
 #[doc(hidden)]
 pub mod __private;
 
+/// Returns the size of a unit test: the usual one, or with `TOOLBOX_FULL_TESTS` the full one.
+#[cfg(test)]
+fn size(usual: usize, full: usize) -> usize {
+    if std::env::var_os("TOOLBOX_FULL_TESTS").is_some() { full } else { usual }
+}
+
 pub use call::{Content, ToolCall, ToolError, ToolResult};
 pub use collection::{ToolBox, ToolBoxBuilder};
 pub use context::{FromContext, State, ToolContext};

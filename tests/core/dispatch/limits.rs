@@ -95,19 +95,35 @@ fn many_parts_are_no_way_past_the_limit() {
     let limit = 256 << 10;
     let parts = |count: usize, text: &str| ToolResult::from(vec![Content::text(text); count]);
     for (what, result) in [
-        ("one byte each", parts(300_000, "x")),
-        ("empty", parts(300_000, "")),
+        ("one byte each", parts(support::size(60_000, 300_000), "x")),
+        ("empty", parts(support::size(60_000, 300_000), "")),
         ("quotes", parts(3, &"\"".repeat(200_000))),
         ("control characters", parts(1, &"\u{1}".repeat(200_000))),
-        ("images", ToolResult::from(vec![Content::image([0], "image/png"); 100_000])),
+        (
+            "images",
+            ToolResult::from(vec![
+                Content::image([0], "image/png");
+                support::size(20_000, 100_000)
+            ]),
+        ),
         ("kinds of images", ToolResult::from(Content::image([0], "x".repeat(1 << 20)))),
         ("sounds", ToolResult::from(vec![Content::audio([0; 3000], "audio/wav"); 1000])),
         ("places", ToolResult::from(Content::resource_text("u".repeat(1 << 20), "a/b", ""))),
-        ("documents", ToolResult::from(vec![Content::resource_bytes("u", "a/b", [1; 9]); 50_000])),
+        (
+            "documents",
+            ToolResult::from(vec![
+                Content::resource_bytes("u", "a/b", [1; 9]);
+                support::size(15_000, 50_000)
+            ]),
+        ),
         ("for the user", ToolResult::user("é".repeat(200_000))),
         ("for the user alone", ToolResult::new("x").with_user_text("x".repeat(1 << 20))),
         ("silent", ToolResult::silent("x".repeat(1 << 20))),
-        ("found", ToolResult::new("x").with_references(vec!["name".to_owned(); 100_000])),
+        (
+            "found",
+            ToolResult::new("x")
+                .with_references(vec!["name".to_owned(); support::size(60_000, 100_000)]),
+        ),
         ("a cause", ToolResult::new("").with_error(std::io::Error::other("x".repeat(1 << 20)))),
         ("a failure", ToolResult::error("x".repeat(1 << 20))),
     ] {

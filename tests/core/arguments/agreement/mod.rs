@@ -81,7 +81,10 @@ fn has_wide_number(value: &Value) -> bool {
 
 #[track_caller]
 fn check(tools: Vec<Tool>) {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| support::cases(100, 300));
+    let cases = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or_else(|| support::cases(100, 300));
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut report = String::new();
     for tool in tools {

@@ -571,7 +571,7 @@ fn hostile_schemas_are_lowered_in_time() {
     let nested =
         |depth: usize, wrap: fn(Value) -> Value| (0..depth).fold(json!({}), |inner, _| wrap(inner));
     let definitions = [
-        chain(20_000, |next| next),
+        chain(crate::size(4_000, 20_000), |next| next),
         chain(28, |next| json!({"allOf": [next, next]})),
         chain(28, |next| json!({"anyOf": [next, next], "type": "object"})),
         chain(28, |next| closed(json!({"a": next, "b": next}))),
