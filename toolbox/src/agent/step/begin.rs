@@ -2,75 +2,81 @@
 
 use std::sync::Arc;
 
-use super::ActiveRun;
-use super::legs::HandedOver;
+use super::account::Account;
+use super::answer::{AnswerType, TypedAnswer};
+use super::conversation::Conversation;
+use super::guards::RunGuards;
+use super::legs::{HandedOver, Leg};
 use super::limits::{CancelOnDrop, RunLimits};
 use super::offer::ToolOffer;
-use super::results::offer_reader;
+use super::results::{offer_reader, with_results};
 use super::scope::CallScope;
+use super::{ActiveRun, Setup};
 use crate::agent::agent::AgentInner;
-use crate::agent::budget::{Budget, SharedBudget};
+use crate::agent::budget::SharedBudget;
 use crate::agent::handle::{PauseFlag, Steering};
 use crate::agent::inherited::Inherited;
 use crate::agent::jobs::Jobs;
 use crate::agent::log::RunLog;
-use crate::agent::repeat::RepeatGuard;
 use crate::agent::run_scope::RunScope;
 use crate::agent::window::ContextWindow;
 use crate::context::promotion::Promotions;
 use crate::context::{CancellationToken, Taint, ToolContext, now};
 use crate::event::{EventSink, Reporter};
-use crate::model::{History, ModelRequest};
+use crate::model::{History, Message, ModelRequest};
 
-/// The part of an agent in a run: from the beginning, or from a handoff on.
-pub(super) struct Leg {
+/// What the part of an agent in a run begins with: the run, or a handoff.
+pub(super) struct LegStart {
     pub(super) agent: Arc<AgentInner>,
     pub(super) name: String,
     pub(super) system: Option<String>,
     pub(super) given: ToolContext,
     pub(super) above: RunScope,
     pub(super) handed: HandedOver,
-    pub(super) limits: RunLimits,
     pub(super) sinks: Vec<EventSink>,
     /// The reporter of the agent that had the conversation before.
     pub(super) before: Option<Reporter>,
-    pub(super) jobs: Jobs,
-    pub(super) taint: Taint,
-    pub(super) asked_by_user: bool,
-    pub(super) log: Option<RunLog>,
     pub(super) steering: Arc<Steering>,
     pub(super) pauses: Arc<[PauseFlag]>,
+    pub(super) kept: KeptConversation,
+}
+
+/// The part of a conversation that it keeps when it is handed over.
+pub(super) struct KeptConversation {
+    pub(super) answer: Option<AnswerType>,
+    /// The messages that the run was started with.
+    pub(super) task: Vec<Message>,
+    pub(super) taint: Taint,
+    /// `true` if a user asked for the run, and not a model above.
+    pub(super) asked_by_user: bool,
+    pub(super) jobs: Jobs,
+    pub(super) log: Option<RunLog>,
 }
 
 impl ActiveRun {
-    pub(super) fn new(
-        agent: Arc<AgentInner>,
-        given: &ToolContext,
-        sinks: Vec<EventSink>,
-        called_as: Option<&str>,
-        log: Option<RunLog>,
-        steering: Arc<Steering>,
-        pauses: Arc<[PauseFlag]>,
-    ) -> Self {
-        let settings = &agent.settings;
-        let asked_by_user = given.get::<RunScope>().is_none();
-        let above = given.get::<RunScope>().cloned().unwrap_or_default();
+    pub(super) fn new(setup: &Setup, log: Option<RunLog>) -> Self {
+        let agent = Arc::clone(&setup.agent.inner);
+        let given = with_results(&setup.context, &setup.start, &agent.toolbox);
+        let above = given.get::<RunScope>();
+        let flags = above.filter(|_| setup.pauses_with_above);
+        let flags = flags.into_iter().flat_map(|above| above.pauses.iter().cloned());
+        let pauses = flags.chain([setup.steering.pause.clone()]).collect();
         let taint = given.get::<Taint>().cloned().unwrap_or_default();
+        let asked_by_user = above.is_none();
         #[cfg(feature = "schedule")]
         let asked_by_user = asked_by_user && !taint.is_begun_by_others();
+        // A run that was called within one that waits for it pauses with that one, or not at all.
+        let called_as = setup.called_as.as_deref();
+        let can_pause = called_as.is_none() || above.is_some() && given.is_deferrable();
+        let above = above.cloned().unwrap_or_default();
         let name = called_as.unwrap_or(&agent.name).to_owned();
         let mut system = agent.system.clone();
         if called_as.is_some() && system.is_none() {
             system.clone_from(&agent.task);
         }
-        let shared: Vec<SharedBudget> = given
-            .get::<SharedBudget>()
-            .into_iter()
-            .chain(&settings.shared_budgets)
-            .cloned()
-            .collect();
-        let budget =
-            Budget::new(settings.max_total_calls, settings.max_total_tokens, settings.max_cost);
+        let shared = given.get::<SharedBudget>().into_iter().chain(&agent.settings.shared_budgets);
+        let shared: Vec<_> = shared.cloned().collect();
+        let mut account = Account::new(&above.budgets, &agent.settings, &shared);
         let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
         let jobs = Jobs::new();
         let mut context = given
@@ -80,9 +86,6 @@ impl ActiveRun {
             .with_cancellation(token.clone())
             .with_completions(jobs.sender())
             .with_deferral();
-        // A run that was called within one that waits for it pauses with that one, or not at all.
-        let can_pause =
-            called_as.is_none() || given.get::<RunScope>().is_some() && given.is_deferrable();
         context = if can_pause {
             context.with_question_desk(Arc::default())
         } else {
@@ -93,70 +96,79 @@ impl ActiveRun {
             // A recorder of the call that starts the run is not one of the calls of the run.
             None => context.with_calls_recorded_by_box(),
         };
-        let limits = RunLimits {
+        let mut guards = RunGuards::new(RunLimits {
             cancellation: CancelOnDrop { token, armed: true },
             deadline: context.deadline(),
-            budgets: above.budgets.with(budget, &shared),
-            over_budget: false,
-            iterations: 0,
             began: now(),
             max_depth: above.max_depth,
-        };
-        let handed = HandedOver::new(&name, settings.max_handoffs);
-        Self::begin(Leg {
+        });
+        let start = LegStart {
+            handed: HandedOver::new(&name, agent.settings.max_handoffs),
             agent,
             name,
             system,
             given: context,
             above,
-            handed,
-            limits,
-            sinks,
+            sinks: setup.sinks.clone(),
             before: None,
-            jobs,
-            taint,
-            asked_by_user,
-            log,
-            steering,
+            steering: Arc::clone(&setup.steering),
             pauses,
-        })
+            kept: KeptConversation {
+                answer: setup.answer.clone(),
+                task: Vec::new(),
+                taint,
+                asked_by_user,
+                jobs,
+                log,
+            },
+        };
+        let (leg, conversation) = start.begin(&mut guards, &mut account);
+        Self { leg, conversation, guards, account }
     }
+}
 
+impl LegStart {
     /// Begins the part of an agent.
-    pub(super) fn begin(leg: Leg) -> Self {
-        let Leg { agent, name, system, given, above, handed, mut limits, .. } = leg;
+    pub(super) fn begin(
+        self,
+        guards: &mut RunGuards,
+        account: &mut Account,
+    ) -> (Leg, Conversation) {
+        let Self { agent, name, given, above, handed, .. } = self;
         let settings = &agent.settings;
         let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
-        let mut sinks = leg.sinks;
+        let mut sinks = self.sinks;
         sinks.extend(settings.sinks.iter().cloned());
         sinks.extend(agent.toolbox.sinks().iter().cloned());
-        let events = Reporter::of_run(&given, Arc::clone(&path), &sinks, leg.before.as_ref());
-        let nested = Arc::default();
+        let events = Reporter::of_run(&given, Arc::clone(&path), &sinks, self.before.as_ref());
+        guards.enter_leg(settings);
+        let limits = &mut guards.limits;
         limits.max_depth = limits.max_depth.min(settings.max_depth);
+        account.prices = settings.prices.clone().or_else(|| above.prices.clone());
         let inherited = above
             .toolbox
             .as_ref()
             .filter(|_| settings.inherits)
             .and_then(|above| Inherited::new(&agent.toolbox, above));
-        let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
-        let prices = settings.prices.clone().or_else(|| above.prices.clone());
         let promotions = Arc::new(Promotions::default());
-        offer_reader(&toolbox, &given, settings, &promotions);
+        let offer = ToolOffer::new(&agent.toolbox, inherited, Arc::clone(&promotions));
+        offer_reader(offer.toolbox(), &given, settings, &promotions);
+        let nested = Arc::default();
         let scope = RunScope {
             max_depth: limits.max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
             path,
-            budgets: limits.budgets.clone(),
+            budgets: account.budgets.clone(),
             nested: Arc::clone(&nested),
-            toolbox: Some(toolbox),
-            pauses: Arc::clone(&leg.pauses),
-            prices: prices.clone(),
+            toolbox: Some(offer.toolbox().clone()),
+            pauses: Arc::clone(&self.pauses),
+            prices: account.prices.clone(),
             handoffs_left: handed.left(),
         };
         let mut context = given
             .clone()
             .with(scope)
-            .with_shared(Arc::clone(&promotions))
+            .with_shared(promotions)
             .with_fallback(agent.state.as_ref(), settings.inherits);
         // A time that no clock can show is no limit.
         if let Some(deadline) = settings.timeout.and_then(|timeout| now().checked_add(timeout)) {
@@ -172,32 +184,21 @@ impl ActiveRun {
         let mut request = ModelRequest::new(History::new())
             .with_parallel_tool_calls(settings.parallel)
             .with_tool_choice(settings.tool_choice.clone());
-        request.system = system;
+        request.system = self.system;
         request.options.clone_from(&settings.options);
-        Self {
-            guard: RepeatGuard::new(settings.repeat_limit),
-            input_guards: settings.hooks.on_input.clone(),
-            passed_guards: 0,
-            output_guards: settings.hooks.on_output.clone(),
-            agent,
-            name,
-            given,
-            above,
-            handed,
+        let KeptConversation { answer, task, taint, asked_by_user, jobs, log } = self.kept;
+        let conversation = Conversation {
             request,
-            limits,
-            scope: CallScope::new(context, nested, leg.taint, leg.asked_by_user),
-            offer: ToolOffer { inherited, promotions, findable: None },
-            events,
-            jobs: leg.jobs,
-            answer: None,
-            failed_answers: 0,
+            scope: CallScope::new(context, nested, taint, asked_by_user),
+            window: ContextWindow::new(task),
+            answer: answer.map(|kind| TypedAnswer::new(kind, offer.toolbox())),
+            offer,
             before_reply: None,
-            log: leg.log,
-            window: ContextWindow::default(),
-            prices,
-            steering: leg.steering,
-            pauses: leg.pauses,
-        }
+            jobs,
+            log,
+        };
+        let (steering, pauses) = (self.steering, self.pauses);
+        let leg = Leg { agent, name, given, above, handed, events, steering, pauses };
+        (leg, conversation)
     }
 }

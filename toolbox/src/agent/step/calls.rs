@@ -2,168 +2,48 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::account::Account;
+use super::conversation::Conversation;
+use super::guards::RunGuards;
+use super::legs::Leg;
 use super::logged::unlogged;
 use super::results::highest_handle;
 use super::{ActiveRun, End, TypedAnswer};
 use crate::agent::log::RunLog;
 use crate::agent::outcome::RunErrorKind;
-use crate::agent::paused::{Decisions, Paused, PausedTranscript, decisions_below};
-use crate::agent::repeat::{RepeatAction, repeat_warning};
+use crate::agent::paused::{Paused, PausedTranscript};
+use crate::agent::repeat::{RepeatAction, RepeatGuard, repeat_warning};
 use crate::agent::settings::InfrastructurePolicy;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
-use crate::context::{Decision, Principal};
 use crate::dispatch::Batch;
-use crate::event::StopReason;
-use crate::event::{EventKind, decided, shown_arguments};
+use crate::event::{EventKind, Reporter, StopReason};
 use crate::model::{ToolChoice, Unanswered};
-use crate::text::{QUOTED, quote};
 
 /// The plan for the calls of a reply.
-struct CallPlan {
+#[derive(Default)]
+pub(super) struct CallPlan {
     /// Calls to make, each with `true` if it was approved already.
-    made: Vec<(ToolCall, bool)>,
+    pub(super) made: Vec<(ToolCall, bool)>,
     /// Results of calls that are not made.
-    results: Vec<ToolResult>,
+    pub(super) results: Vec<ToolResult>,
     /// `true` if the model was warned of the repetition and repeats the call all the same.
     stop: bool,
 }
 
-/// Returns the result of a call that is not decided on yet.
-fn still_waiting(call: ToolCall) -> ToolResult {
-    let text = format!("tool `{}` waits; it has not run", quote(&call.name, QUOTED));
-    ToolResult::refusal(FailureKind::Deferred, text).with_call_id(call.id)
-}
-
-impl ActiveRun {
-    /// Makes the calls of a reply, and adds their results to the transcript. Returns the end, if it
-    /// is one.
-    pub(super) async fn make_calls(&mut self, open: Unanswered) -> Option<End> {
-        let calls = open.calls().cloned().map(|call| (call, false)).collect();
-        let plan = self.plan(calls);
-        self.carry_out(open, plan, Vec::new(), Vec::new()).await
-    }
-
-    /// Goes on with a run that waited for decisions.
-    ///
-    /// The pause must belong to an agent of this name and to the principal of the run.
-    pub(super) async fn resume(&mut self, paused: Paused, decisions: &Decisions) -> Option<End> {
-        let principal = Principal::of(&self.scope.base);
-        if paused.agent != self.handed.began_as() || paused.principal != principal.as_str() {
-            let paused = Box::new(paused);
-            let agent = self.handed.began_as().to_owned();
-            return Some(End::Failed(RunErrorKind::ForeignPause { agent, paused }));
-        }
-        self.limits.iterations = paused.iterations;
-        // There are no calls before the guards have passed.
-        self.passed_guards = match &paused.open {
-            PausedTranscript::Calls(_) => self.input_guards.len(),
-            PausedTranscript::Step(_) => paused.passed_guards.min(self.input_guards.len()),
-        };
-        self.before_reply = Some(paused.open.before().clone());
-        self.enter_step();
-        self.take_rules();
-        self.leave_out(paused.left_out.clone());
-        self.scope.asked_by_user &= !paused.begun_by_others;
-        self.window.lowered = paused.lowered_limit;
-        self.read_paused(&paused);
-        let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
-        self.limits.budgets.resume(paused.spent, paused.usage);
-        let Paused {
-            open,
-            mut nested,
-            questions,
-            answers,
-            done,
-            observations,
-            inputs,
-            task,
-            has_called,
-            ..
-        } = paused;
-        (self.scope.asked, self.scope.answers) = (questions, answers);
-        self.steering.put_first(inputs);
-        let messages = open.before().messages();
-        self.window.task = task.iter().filter_map(|at| messages.get(*at).cloned()).collect();
-        if has_called {
-            self.request.tool_choice = ToolChoice::Auto;
-        }
-        let mut open = match open {
-            PausedTranscript::Calls(open) => open,
-            PausedTranscript::Step(history) => {
-                self.request.history = history;
-                return None;
-            }
-        };
-        let mut plan = CallPlan { made: Vec::new(), results: Vec::new(), stop: false };
-        for mut call in waiting {
-            if let Some(below) = nested.remove(&call.id) {
-                self.scope
-                    .nested
-                    .resumed
-                    .put(&call.id, (below, decisions_below(decisions, &call.id)));
-                // An altered document must not stand in for a decision.
-                let tool = self.toolbox().get(&call.name);
-                let was_let_in = tool.is_some_and(|tool| tool.inner().running.starts_run);
-                plan.made.push((call, was_let_in));
-                continue;
-            }
-            if let Some(decision) = decisions.get(&call.id) {
-                self.report_decision(&call, decision);
-                if let Err(refusal) =
-                    self.toolbox().audit_decision(&self.scope.context, &call, decision).await
-                {
-                    plan.results.push(refusal.with_call_id(call.id));
-                    continue;
-                }
-            }
-            match decisions.get(&call.id) {
-                Some(Decision::Approve) => plan.made.push((call, true)),
-                Some(Decision::Edit(arguments)) => {
-                    open.set_arguments(&call.id, arguments.clone());
-                    call.arguments = arguments.clone();
-                    plan.made.push((call, true));
-                }
-                Some(Decision::Deny(reason)) => {
-                    let refusal = ToolResult::refusal(FailureKind::NotApproved, reason);
-                    plan.results.push(refusal.with_call_id(call.id));
-                }
-                Some(Decision::Answer(text)) => {
-                    plan.results.push(self.result_from_outside(&call, text).await);
-                }
-                Some(Decision::Reply(replies)) if self.scope.take_replies(&call.id, replies) => {
-                    // An approval is asked for again: an altered document must not stand in for it.
-                    plan.made.push((call, false));
-                }
-                Some(Decision::Defer | Decision::Reply(_)) | None => {
-                    plan.results.push(still_waiting(call));
-                }
-            }
-        }
-        self.scope.give_answers();
-        self.carry_out(open, plan, done, observations).await
-    }
-
-    /// Returns the result of a call that was answered in place of its tool.
-    async fn result_from_outside(&self, call: &ToolCall, text: &str) -> ToolResult {
-        let mut result = ToolResult::new(text).with_call_id(call.id.clone());
-        if let Some(tool) = self.toolbox().get(&call.name) {
-            let settings = &self.toolbox().shared.settings;
-            settings.bound(&tool, &self.scope.context, &mut result).await;
-        }
-        self.read_result(&self.known_boxes(), call, &result);
-        result
-    }
-
-    /// Decides which calls are made.
-    fn plan(&mut self, calls: Vec<(ToolCall, bool)>) -> CallPlan {
-        let mut calls = calls;
-        let results = self.refuse_beside_handoff(&mut calls);
-        let mut plan = CallPlan { made: Vec::new(), results, stop: false };
+impl CallPlan {
+    /// Sorts out the calls that the model repeats, beside those that were refused before.
+    fn new(
+        calls: Vec<(ToolCall, bool)>,
+        refused: Vec<ToolResult>,
+        repeats: &RepeatGuard,
+        events: &Reporter,
+    ) -> Self {
+        let mut plan = Self { results: refused, ..Self::default() };
         for (call, approved) in calls {
-            match self.guard.action(&call) {
+            match repeats.action(&call) {
                 RepeatAction::Run => plan.made.push((call, approved)),
                 RepeatAction::Warn(times) => {
-                    self.events.emit(|| EventKind::Repeated { tool: call.name.clone(), times });
+                    events.emit(|| EventKind::Repeated { tool: call.name.clone(), times });
                     tracing::warn!(tool = call.name, times, "a model repeats a call");
                     plan.results.push(repeat_warning(&call, times));
                 }
@@ -177,56 +57,73 @@ impl ActiveRun {
         }
         if plan.stop {
             let text = "not run: the run was stopped, because the model repeats another call";
-            plan.results.extend(plan.made.drain(..).map(|(call, _)| {
-                ToolResult::refusal(FailureKind::Cancelled, text).with_call_id(call.id)
-            }));
+            plan.refuse_from(0, FailureKind::Cancelled, text);
         }
-        // The gate refuses what is beyond the limit of one reply; that costs nothing.
-        let wanted = plan.made.len().min(self.agent.settings.max_calls_per_step);
-        // What the log has was charged to budgets that outlive the run when it was made.
-        let granted = match &self.log {
-            Some(log) if log.is_replaying() => self.limits.budgets.take_calls_again(wanted as u64),
-            _ => self.limits.budgets.take_calls(wanted as u64),
-        };
-        let granted = usize::try_from(granted).unwrap_or(wanted);
-        if granted == wanted {
-            return plan;
-        }
-        self.limits.over_budget = true;
-        plan.results.extend(plan.made.split_off(granted).into_iter().map(|(call, _)| {
-            let text = "not run: the run has spent the calls it may make";
-            ToolResult::refusal(FailureKind::OverBudget, text).with_call_id(call.id)
-        }));
         plan
     }
 
-    async fn carry_out(
+    /// Refuses the calls to make from a position on.
+    fn refuse_from(&mut self, at: usize, kind: FailureKind, text: &str) {
+        self.results.extend(
+            self.made
+                .drain(at..)
+                .map(|(call, _)| ToolResult::refusal(kind, text).with_call_id(call.id)),
+        );
+    }
+
+    /// Takes the calls from the account of the run, and refuses those it has no more of.
+    fn charge(&mut self, account: &mut Account, max_calls: usize, is_replaying: bool) {
+        // The gate refuses what is beyond the limit of one reply; that costs nothing.
+        let wanted = self.made.len().min(max_calls);
+        let granted = account.take_calls(wanted, is_replaying);
+        if granted < wanted {
+            let text = "not run: the run has spent the calls it may make";
+            self.refuse_from(granted, FailureKind::OverBudget, text);
+        }
+    }
+}
+
+impl ActiveRun {
+    /// Decides which calls of a reply are made.
+    pub(super) fn plan(&mut self, open: &Unanswered) -> CallPlan {
+        let Self { leg, conversation, guards, account } = self;
+        let mut calls = open.calls().cloned().map(|call| (call, false)).collect();
+        let refused = conversation.refuse_beside_handoff(&mut calls);
+        let mut plan = CallPlan::new(calls, refused, &guards.repeats, &leg.events);
+        plan.charge(account, leg.settings().max_calls_per_step, conversation.is_replaying());
+        plan
+    }
+
+    /// Makes the calls of a reply, and adds their results to the transcript. Returns the end, if it
+    /// is one.
+    pub(super) async fn carry_out(
         &mut self,
         mut open: Unanswered,
         plan: CallPlan,
         done: Vec<ToolResult>,
         observations: Vec<Vec<Content>>,
     ) -> Option<End> {
+        let Self { leg, conversation, guards, account } = self;
         let CallPlan { made, mut results, stop } = plan;
-        if self.events.is_on() {
-            self.report_unmade(&open, &results);
+        if leg.events.is_on() {
+            report_unmade(&leg.events, &open, &results);
         }
         // The transcript may hold them differently: edited, or repaired.
-        let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
-        let tried = made.iter().any(|(call, _)| self.is_answer(&call.name));
-        let was_replaying = self.log.as_ref().is_some_and(RunLog::is_replaying);
-        let mut recorded = self.logged_calls();
-        let (made, logged) = match self.take_logged(made, &mut recorded).await {
+        let asked: Vec<_> = open.calls().map(|call| guards.repeats.key(call)).collect();
+        let tried = made.iter().any(|(call, _)| conversation.is_answer(&call.name));
+        let was_replaying = conversation.is_replaying();
+        let mut recorded = conversation.logged_calls(&leg.events);
+        let (made, logged) = match conversation.take_logged(leg, made, &mut recorded).await {
             Ok(parts) => parts,
             Err(end) => return Some(end),
         };
         if was_replaying {
-            self.number_above(highest_handle(&logged));
-            self.limits.budgets.charge_shared_calls(made.len() as u64);
+            leg.number_above(highest_handle(&logged));
+            account.budgets.charge_shared_calls(made.len() as u64);
         }
-        let (mut made, cut_off) = self.call_all(made).await;
+        let (mut made, cut_off) = conversation.call_all(leg, guards, made).await;
         made.extend(logged);
-        self.jobs.note(&made);
+        conversation.jobs.note(&made);
         results.extend(made);
         for result in &results {
             if let Some(arguments) = result.edited() {
@@ -234,28 +131,29 @@ impl ActiveRun {
             }
         }
         results.extend(done);
-        let failed = self.infrastructure_failure(&open, &results);
-        let handoff = self.accepted_handoff(&open, &results);
+        let failed = infrastructure_failure(leg.settings().infrastructure, &open, &results);
+        let handoff = conversation.accepted_handoff(&open, &results);
         if results.iter().any(ToolResult::is_deferred) {
-            return Some(self.pause(open, results, observations).await);
+            return Some(Box::pin(self.pause(open, results, observations)).await);
         }
         if !recorded.is_complete
-            && let Err(end) = self.log_answered(&open, &results).await
+            && let Err(end) = conversation.log_answered(&open, &results).await
         {
             return Some(end);
         }
-        let prefix = &self.agent.settings.error_prefix;
+        let prefix = &leg.settings().error_prefix;
         if !prefix.is_empty() {
             results = results.into_iter().map(|result| result.with_error_prefix(prefix)).collect();
         }
-        self.request.history = open.answer(results);
+        let request = &mut conversation.request;
+        request.history = open.answer(results);
         // A call was made as was asked for; to ask for more would never let the model answer.
-        self.request.tool_choice = ToolChoice::Auto;
+        request.tool_choice = ToolChoice::Auto;
         for observation in observations {
-            self.request.history.push_user(observation);
+            request.history.push_user(observation);
         }
-        if let Some(step) = self.request.history.steps().next_back() {
-            self.guard.note(asked.into_iter().zip(step.results()));
+        if let Some(step) = request.history.steps().next_back() {
+            guards.repeats.note(asked.into_iter().zip(step.results()));
         }
         if cut_off.is_some() {
             return cut_off;
@@ -269,37 +167,93 @@ impl ActiveRun {
         if let Some(handoff) = handoff {
             return Some(End::HandedOver(Box::new(handoff)));
         }
-        if !self.answer.as_ref().is_some_and(TypedAnswer::is_given) {
-            return if tried { self.answer_failed(String::new()) } else { None };
+        if conversation.answer.as_ref().is_some_and(TypedAnswer::is_given) {
+            Box::pin(self.end_unless_followed()).await
+        } else if tried {
+            guards.answer_failed(leg.settings().max_answer_attempts, String::new())
+        } else {
+            None
         }
-        if self.log.as_ref().is_some_and(RunLog::is_message) {
-            self.answer.iter().for_each(TypedAnswer::forget);
+    }
+
+    /// Ends the run with the answer that a call gave, unless something was learned since: then that
+    /// is forgotten.
+    async fn end_unless_followed(&mut self) -> Option<End> {
+        if self.conversation.log.as_ref().is_some_and(RunLog::is_message) {
+            self.conversation.forget_answer();
             return None;
         }
         match self.next_job().await {
             Ok(None) if self.is_last() => Some(End::stopped(StopReason::Answered)),
             Ok(None) => {
-                self.answer.iter().for_each(TypedAnswer::forget);
+                self.conversation.forget_answer();
                 None
             }
             Ok(Some(completion)) => {
-                let failed = self.observe(completion).await.err();
-                self.answer.iter().for_each(TypedAnswer::forget);
-                failed
+                let observed = self.conversation.observe(completion, &self.leg.events).await;
+                self.conversation.forget_answer();
+                observed.err()
             }
             Err(reason) => Some(End::stopped(reason)),
         }
     }
 
+    /// Stops the run until the pending calls are decided.
+    async fn pause(
+        &mut self,
+        open: Unanswered,
+        results: Vec<ToolResult>,
+        mut observations: Vec<Vec<Content>>,
+    ) -> End {
+        while let Some(completion) = self.conversation.jobs.ready() {
+            observations.push(self.conversation.observation(completion, &self.leg.events));
+        }
+        // A job that ends during the pause could report to nobody, so jobs that are waited for end
+        // first.
+        while let Ok(Some(completion)) = self.next_job().await {
+            observations.push(self.conversation.observation(completion, &self.leg.events));
+        }
+        let (waiting, done): (Vec<_>, Vec<_>) =
+            results.into_iter().partition(ToolResult::is_deferred);
+        let scope = &mut self.conversation.scope;
+        let mut questions = BTreeMap::new();
+        for id in waiting.iter().map(ToolResult::call_id) {
+            let mut asked = scope.desk.take_open(id);
+            if asked.is_empty() {
+                asked = scope.asked.remove(id).unwrap_or_default();
+            }
+            if !asked.is_empty() {
+                questions.insert(id.to_owned(), asked);
+            }
+        }
+        let mut answers = std::mem::take(&mut scope.answers);
+        answers.retain(|id, _| waiting.iter().any(|result| result.call_id() == id));
+        let nested = waiting
+            .iter()
+            .filter_map(|result| {
+                let below = scope.nested.paused.take(result.call_id())?;
+                Some((result.call_id().to_owned(), below))
+            })
+            .collect();
+        let paused = self.paused(PausedTranscript::Calls(open));
+        End::Paused(Box::new(Paused { done, nested, questions, answers, observations, ..paused }))
+    }
+}
+
+impl Conversation {
     /// Makes calls through the gate. Returns the end of the run beside the results, if an answer
     /// could not be validated in its time.
-    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> (Vec<ToolResult>, Option<End>) {
+    async fn call_all(
+        &self,
+        leg: &Leg,
+        guards: &RunGuards,
+        calls: Vec<(ToolCall, bool)>,
+    ) -> (Vec<ToolResult>, Option<End>) {
         let mut cut_off = None;
-        let settings = &self.agent.settings;
+        let settings = leg.settings();
         let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
-        let (answers, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|(call, _)| {
-            self.answer.as_ref().is_some_and(|answer| answer.is_named(&call.name))
-        });
+        let (answers, calls): (Vec<_>, Vec<_>) =
+            calls.into_iter().partition(|(call, _)| self.is_answer(&call.name));
         let again = match settings.infrastructure {
             InfrastructurePolicy::Retry(times) => (times, calls.clone()),
             _ => (0, Vec::new()),
@@ -313,7 +267,7 @@ impl ActiveRun {
         }
         if let Some(answer) = &self.answer {
             let taken = answer.take(&unlogged(&self.scope.context), answers).await;
-            let (taken, end) = self.validated(taken).await;
+            let (taken, end) = guards.validated(leg, self, taken).await;
             results.extend(taken);
             cut_off = end;
         }
@@ -356,89 +310,38 @@ impl ActiveRun {
         }
         true
     }
+}
 
-    /// Emits the event for a decision with which the run goes on.
-    fn report_decision(&self, call: &ToolCall, decision: &Decision) {
-        let schema = || self.toolbox().get(&call.name).map(|tool| tool.shared_definition().clone());
-        self.events.emit(|| {
-            let schema = schema();
-            decided(&call.name, call.id.clone(), "resumed", decision, |text| match &schema {
-                Some(definition) => shown_arguments(&definition.input_schema, text),
-                None => text.into(),
-            })
-        });
-    }
-
-    /// Emits events for calls that were never made.
-    fn report_unmade(&self, open: &Unanswered, results: &[ToolResult]) {
-        let results: HashMap<&str, &ToolResult> =
-            results.iter().map(|result| (result.call_id(), result)).collect();
-        for call in open.calls() {
-            match results.get(call.id.as_str()) {
-                Some(result) if result.is_deferred() => {
-                    self.events.emit(|| EventKind::ApprovalDeferred {
-                        call_id: result.call_id().to_owned(),
-                        tool: call.name.clone(),
-                    });
-                }
-                Some(result) => self.events.unmade(&call.name, result),
-                None => {}
+/// Emits events for calls that were never made.
+fn report_unmade(events: &Reporter, open: &Unanswered, results: &[ToolResult]) {
+    let results: HashMap<&str, &ToolResult> =
+        results.iter().map(|result| (result.call_id(), result)).collect();
+    for call in open.calls() {
+        match results.get(call.id.as_str()) {
+            Some(result) if result.is_deferred() => {
+                events.emit(|| EventKind::ApprovalDeferred {
+                    call_id: result.call_id().to_owned(),
+                    tool: call.name.clone(),
+                });
             }
+            Some(result) => events.unmade(&call.name, result),
+            None => {}
         }
     }
+}
 
-    fn infrastructure_failure(
-        &self,
-        open: &Unanswered,
-        results: &[ToolResult],
-    ) -> Option<(String, String)> {
-        if self.agent.settings.infrastructure != InfrastructurePolicy::Abort {
-            return None;
-        }
-        let failed = results
-            .iter()
-            .find(|result| result.failure_kind() == Some(FailureKind::Infrastructure))?;
-        let tool = open.calls().find(|call| call.id == failed.call_id())?.name.clone();
-        Some((tool, failed.text().into_owned()))
+/// Returns the tool that failed for a reason outside of its call, and its message, where that ends
+/// the run.
+fn infrastructure_failure(
+    policy: InfrastructurePolicy,
+    open: &Unanswered,
+    results: &[ToolResult],
+) -> Option<(String, String)> {
+    if policy != InfrastructurePolicy::Abort {
+        return None;
     }
-
-    /// Stops the run until the pending calls are decided.
-    async fn pause(
-        &mut self,
-        open: Unanswered,
-        results: Vec<ToolResult>,
-        mut observations: Vec<Vec<Content>>,
-    ) -> End {
-        while let Some(completion) = self.jobs.ready() {
-            observations.push(self.observation(completion));
-        }
-        // A job that ends during the pause could report to nobody, so jobs that are waited for end
-        // first.
-        while let Ok(Some(completion)) = self.next_job().await {
-            observations.push(self.observation(completion));
-        }
-        let (waiting, done): (Vec<_>, Vec<_>) =
-            results.into_iter().partition(ToolResult::is_deferred);
-        let mut questions = BTreeMap::new();
-        for id in waiting.iter().map(ToolResult::call_id) {
-            let mut asked = self.scope.desk.take_open(id);
-            if asked.is_empty() {
-                asked = self.scope.asked.remove(id).unwrap_or_default();
-            }
-            if !asked.is_empty() {
-                questions.insert(id.to_owned(), asked);
-            }
-        }
-        let mut answers = std::mem::take(&mut self.scope.answers);
-        answers.retain(|id, _| waiting.iter().any(|result| result.call_id() == id));
-        let nested = waiting
-            .iter()
-            .filter_map(|result| {
-                let below = self.scope.nested.paused.take(result.call_id())?;
-                Some((result.call_id().to_owned(), below))
-            })
-            .collect();
-        let paused = self.paused(PausedTranscript::Calls(open));
-        End::Paused(Box::new(Paused { done, nested, questions, answers, observations, ..paused }))
-    }
+    let failed =
+        results.iter().find(|result| result.failure_kind() == Some(FailureKind::Infrastructure))?;
+    let tool = open.calls().find(|call| call.id == failed.call_id())?.name.clone();
+    Some((tool, failed.text().into_owned()))
 }

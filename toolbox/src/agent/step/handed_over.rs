@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::begin::Leg;
+use super::begin::{KeptConversation, LegStart};
+use super::conversation::Conversation;
 use super::legs::AcceptedHandoff;
 use super::read::made;
-use super::{ActiveRun, RunLimits, TypedAnswer};
-use crate::agent::budget::Budget;
+use super::{ActiveRun, TypedAnswer};
 use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::outcome::RunErrorKind;
-use crate::agent::paused::{Paused, PausedHandoff};
+use crate::agent::paused::Paused;
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::event::EventKind;
 use crate::model::Unanswered;
 
-impl ActiveRun {
+impl Conversation {
     /// Returns the target of a call that hands the conversation over, and the call as its tool gets
     /// it.
     fn handoff_target(&self, call: &ToolCall) -> Option<(ToolCall, Arc<HandoffTarget>)> {
@@ -74,28 +74,32 @@ impl ActiveRun {
             })
         })
     }
+}
 
+impl ActiveRun {
     /// Goes on as the agent that the conversation was handed to.
     pub(super) fn hand_over(&mut self, handoff: &AcceptedHandoff) {
         let to = handoff.target.agent.name().to_owned();
-        tracing::debug!(from = self.name, to, "a conversation was handed over");
-        self.events.emit(|| EventKind::HandedOver { to });
-        let history = handoff.target.transcript(self.take_history(), &handoff.arguments);
-        self.take_over(&handoff.target, &handoff.tool, self.limits.iterations);
-        if self.window.task_positions(&history).is_empty() {
-            self.window.start(&history);
+        tracing::debug!(from = self.leg.name, to, "a conversation was handed over");
+        self.leg.events.emit(|| EventKind::HandedOver { to });
+        let history = self.conversation.take_history();
+        let history = handoff.target.transcript(history, &handoff.arguments);
+        self.take_over(&handoff.target, &handoff.tool, self.account.iterations);
+        let Conversation { request, window, .. } = &mut self.conversation;
+        if window.task_positions(&history).is_empty() {
+            window.start(&history);
         }
-        self.request.history = history;
+        request.history = history;
     }
 
     /// Goes on as the agent that had the conversation when the run paused.
     pub(super) fn follow(&mut self, paused: &Paused) -> Result<(), RunErrorKind> {
-        if paused.agent != self.handed.began_as() {
+        if paused.agent != self.leg.handed.began_as() {
             // Refused with the reason when it is resumed.
             return Ok(());
         }
         for handoff in &paused.handoffs {
-            let tool = self.toolbox().get(&handoff.tool);
+            let tool = self.conversation.toolbox().get(&handoff.tool);
             let Some(target) = tool.and_then(|tool| HandoffTarget::of(&tool)) else {
                 let tool = handoff.tool.clone();
                 return Err(RunErrorKind::MissingHandoff {
@@ -104,76 +108,51 @@ impl ActiveRun {
                 });
             };
             self.take_over(&target, &handoff.tool, handoff.began_at);
-            self.limits.budgets.resume_handoff(handoff.spent);
+            self.account.budgets.resume_handoff(handoff.spent);
         }
         Ok(())
     }
 
     /// Becomes the run of another agent: with its own settings, and what the run keeps.
     fn take_over(&mut self, target: &HandoffTarget, tool: &str, began_at: u32) {
+        let Self { leg, conversation, guards, account } = self;
         let agent = Arc::clone(&target.agent.inner);
-        let settings = &agent.settings;
-        let mut given = self.given.clone();
+        let mut given = leg.given.clone();
         // The agents before may have forbidden tools, set a deadline, or brought an approver.
-        if let Some(rules) = self.scope.lasting.rules() {
+        if let Some(rules) = conversation.scope.lasting.rules() {
             given = given.with_rules(rules);
         }
-        if let Some(deadline) = self.limits.deadline {
+        if let Some(deadline) = guards.limits.deadline {
             given = given.with_deadline(deadline);
         }
-        if let Some(approver) = &self.agent.settings.approver {
+        if let Some(approver) = &leg.settings().approver {
             given = given.with_shared_approver(Arc::clone(approver));
         }
-        let budget =
-            Budget::new(settings.max_total_calls, settings.max_total_tokens, settings.max_cost);
-        let limits = RunLimits {
-            cancellation: self.limits.cancellation.take(),
-            budgets: self.limits.budgets.and(budget, &settings.shared_budgets),
-            ..self.limits
-        };
-        let toolbox = self.toolbox().clone();
-        let mut handed = std::mem::take(&mut self.handed);
-        handed.add(tool, began_at, toolbox);
-        let next = Self::begin(Leg {
+        account.hand_over(&agent.settings);
+        let mut handed = std::mem::take(&mut leg.handed);
+        handed.add(tool, began_at, conversation.toolbox().clone());
+        let next = LegStart {
             name: agent.name.clone(),
             system: agent.system.clone().or_else(|| agent.task.clone()),
             given,
-            above: self.above.clone(),
+            above: leg.above.clone(),
             handed,
-            limits,
-            sinks: self.events.sinks().to_vec(),
-            before: Some(self.events.clone()),
-            jobs: std::mem::take(&mut self.jobs),
-            taint: self.scope.taint.clone(),
-            asked_by_user: self.scope.asked_by_user && target.keeps_history(),
-            log: self.log.take(),
-            steering: Arc::clone(&self.steering),
-            pauses: Arc::clone(&self.pauses),
+            sinks: leg.events.sinks().to_vec(),
+            before: Some(leg.events.clone()),
+            steering: Arc::clone(&leg.steering),
+            pauses: Arc::clone(&leg.pauses),
+            kept: KeptConversation {
+                answer: conversation.answer.take().map(TypedAnswer::into_kind),
+                task: std::mem::take(&mut conversation.window.task),
+                taint: conversation.scope.taint.clone(),
+                asked_by_user: conversation.scope.asked_by_user && target.keeps_history(),
+                jobs: std::mem::take(&mut conversation.jobs),
+                log: conversation.log.take(),
+            },
             agent,
-        });
-        let before = std::mem::replace(self, next);
-        self.answer =
-            before.answer.map(|answer| TypedAnswer::new(answer.into_kind(), self.toolbox()));
-        self.failed_answers = before.failed_answers;
-        self.window.task = before.window.task;
-        let guards_before = before.output_guards;
-        self.output_guards.splice(..0, guards_before);
-        self.passed_guards = before.passed_guards;
-        let guards_before = before.input_guards;
-        self.input_guards.splice(..0, guards_before);
-        self.enter_step();
-        self.report_again();
-    }
-
-    /// Returns the handoffs of the run until now, for its pause.
-    pub(super) fn paused_handoffs(&self) -> Vec<PausedHandoff> {
-        let spent = self.limits.budgets.spent_by_handoffs();
-        let paused = self.handed.made.iter().zip(spent);
-        let paused = paused.map(|(made, spent)| PausedHandoff {
-            tool: made.tool.clone(),
-            began_at: made.began_at,
-            spent,
-        });
-        paused.collect()
+        };
+        (*leg, *conversation) = next.begin(guards, account);
+        leg.enter_step(account.iterations, conversation.log.as_ref());
+        conversation.report_again(&leg.events);
     }
 }

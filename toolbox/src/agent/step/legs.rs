@@ -1,10 +1,74 @@
-//! The agents that a run went through.
+//! The agents that a run goes through.
 
 use std::sync::Arc;
 
+use crate::agent::agent::AgentInner;
+use crate::agent::handle::{PauseFlag, Steering};
 use crate::agent::handoff::HandoffTarget;
+use crate::agent::log::RunLog;
+use crate::agent::paused::{PausedHandoff, Spent};
+use crate::agent::run_scope::RunScope;
+use crate::agent::settings::AgentSettings;
 use crate::call::Arguments;
 use crate::collection::ToolBox;
+use crate::context::ToolContext;
+use crate::context::keeper::TranscriptResults;
+use crate::event::{EventKind, Reporter};
+use crate::model::Model;
+
+/// The agent that has the conversation of a run, and what it was given. Nothing of it changes until
+/// the conversation is handed over.
+pub(super) struct Leg {
+    pub(super) agent: Arc<AgentInner>,
+    /// The name that events show.
+    pub(super) name: String,
+    /// The context that each agent of the run begins with.
+    pub(super) given: ToolContext,
+    /// The run above.
+    pub(super) above: RunScope,
+    pub(super) handed: HandedOver,
+    pub(super) events: Reporter,
+    pub(super) steering: Arc<Steering>,
+    /// The wishes that the run pauses.
+    pub(super) pauses: Arc<[PauseFlag]>,
+}
+
+impl Leg {
+    pub(super) fn settings(&self) -> &AgentSettings {
+        &self.agent.settings
+    }
+
+    pub(super) fn model(&self) -> &dyn Model {
+        &*self.agent.model
+    }
+
+    /// Returns the results of the transcript.
+    pub(super) fn results(&self) -> Option<&TranscriptResults> {
+        self.given.extension()
+    }
+
+    /// Gives new results numbers above the highest of an earlier attempt.
+    pub(super) fn number_above(&self, highest: Option<u64>) {
+        if let (Some(own), Some(highest)) = (self.results(), highest) {
+            own.0.number_above(highest);
+        }
+    }
+
+    /// Lets events and the log name the step that begins.
+    pub(super) fn enter_step(&self, step: u32, log: Option<&RunLog>) {
+        self.events.enter_step(step);
+        if let Some(log) = log {
+            log.enter_step(step);
+        }
+    }
+
+    pub(super) fn report_model_started(&self) {
+        self.events.emit(|| EventKind::ModelStarted {
+            model: self.model().name().to_owned(),
+            provider: self.model().provider().to_owned(),
+        });
+    }
+}
 
 /// A handoff that was accepted.
 pub(super) struct AcceptedHandoff {
@@ -19,15 +83,15 @@ pub(super) struct AcceptedHandoff {
 pub(super) struct HandedOver {
     /// The name that the run began under.
     began_as: String,
-    pub(super) made: Vec<MadeHandoff>,
+    made: Vec<MadeHandoff>,
     /// The number of handoffs that a run may make.
     most: u32,
 }
 
-pub(super) struct MadeHandoff {
-    pub(super) tool: String,
+struct MadeHandoff {
+    tool: String,
     /// The number of requests before it.
-    pub(super) began_at: u32,
+    began_at: u32,
     /// The box of the agent that handed over.
     from: ToolBox,
 }
@@ -59,5 +123,16 @@ impl HandedOver {
     /// Returns the boxes of the agents before.
     pub(super) fn boxes(&self) -> impl Iterator<Item = &ToolBox> {
         self.made.iter().map(|made| &made.from)
+    }
+
+    /// Returns the handoffs for a pause, with what the agents from each on have spent.
+    pub(super) fn paused(&self, spent: impl Iterator<Item = Spent>) -> Vec<PausedHandoff> {
+        let paused = self.made.iter().zip(spent);
+        let paused = paused.map(|(made, spent)| PausedHandoff {
+            tool: made.tool.clone(),
+            began_at: made.began_at,
+            spent,
+        });
+        paused.collect()
     }
 }

@@ -1,22 +1,16 @@
-//! The limits of a run: cancellation, deadline, budgets, iterations.
+//! The limits of a run in time and depth: cancellation, deadline, agents below each other.
 
 use std::time::{Duration, Instant};
 
-use crate::agent::budget::Budgets;
 use crate::context::{CancellationToken, now};
 use crate::dispatch::{Supervised, SupervisedEnd};
 use crate::event::StopReason;
 use crate::panics::forget_quietly;
 
-/// The limits of a run, and how much of them is used.
+/// The limits of a run in time and depth.
 pub(super) struct RunLimits {
     pub(super) cancellation: CancelOnDrop,
     pub(super) deadline: Option<Instant>,
-    pub(super) budgets: Budgets,
-    /// `true` if calls were refused because the run may make no more.
-    pub(super) over_budget: bool,
-    /// The number of requests to the model.
-    pub(super) iterations: u32,
     pub(super) max_depth: u32,
     /// The time at which the run began, or went on.
     pub(super) began: Instant,
@@ -26,14 +20,6 @@ pub(super) struct RunLimits {
 pub(super) struct CancelOnDrop {
     pub(super) token: CancellationToken,
     pub(super) armed: bool,
-}
-
-impl CancelOnDrop {
-    /// Returns the token to its next owner, and cancels nothing when this one is dropped.
-    pub(super) fn take(&mut self) -> Self {
-        let armed = std::mem::take(&mut self.armed);
-        Self { token: self.token.clone(), armed }
-    }
 }
 
 impl Drop for CancelOnDrop {
@@ -55,14 +41,8 @@ impl RunLimits {
         if self.cancellation.token.is_cancelled() {
             return Some(StopReason::Cancelled);
         }
-        if self.deadline.is_some_and(|deadline| deadline <= now()) {
-            return Some(StopReason::TimedOut);
-        }
-        if self.budgets.is_cost_spent() {
-            return Some(StopReason::Cost);
-        }
-        let spent = self.over_budget || self.budgets.are_tokens_spent();
-        spent.then_some(StopReason::Budget)
+        let is_over = self.deadline.is_some_and(|deadline| deadline <= now());
+        is_over.then_some(StopReason::TimedOut)
     }
 
     /// Waits for `future`, at most until the cancellation or the deadline, for which the run then

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{ActiveRun, End, Setup, Start};
+use super::account::Account;
+use super::conversation::Conversation;
+use super::legs::Leg;
+use super::{End, Setup, Start};
 use crate::agent::handle::SteeredInput;
 use crate::agent::log::{
     Entry, LoggedEdit, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog,
@@ -12,7 +15,7 @@ use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome};
 use crate::call::{Content, JobId, ToolCall, ToolResult};
 use crate::context::{CarriedContext, Principal, ToolContext};
 use crate::cost::Cost;
-use crate::event::StopReason;
+use crate::event::{Reporter, StopReason};
 use crate::model::{History, HistoryEdit, ModelResponse, Unanswered, Usage};
 
 /// A run whose log was opened.
@@ -150,11 +153,11 @@ pub(super) async fn close(
     }
 }
 
-impl ActiveRun {
+impl Conversation {
     /// Returns the reply that an earlier attempt got at this place.
-    pub(super) fn logged_reply(&mut self) -> Option<LoggedReply> {
+    pub(super) fn logged_reply(&mut self, events: &Reporter) -> Option<LoggedReply> {
         let reply = self.log.as_mut()?.reply();
-        self.report_again();
+        self.report_again(events);
         reply
     }
 
@@ -191,8 +194,8 @@ impl ActiveRun {
 
     /// Changes the transcript as the log has it. Returns `true` if an earlier attempt has prepared
     /// the next request, so that there is nothing else to do.
-    pub(super) fn take_logged_edits(&mut self) -> Result<bool, End> {
-        let mut is_logged = self.log.as_ref().is_some_and(RunLog::is_replaying);
+    pub(super) fn take_logged_edits(&mut self, leg: &Leg, account: &Account) -> Result<bool, End> {
+        let mut is_logged = self.is_replaying();
         let mut is_edited = false;
         while let Some(logged) = self.log.as_mut().and_then(RunLog::edit) {
             let LoggedEdit { edit, usage, cost, limit } = logged;
@@ -201,13 +204,13 @@ impl ActiveRun {
             })?;
             self.request.history = edited;
             self.window.lowered = limit;
-            self.limits.budgets.charge_usage_again(usage, cost);
+            account.budgets.charge_usage_again(usage, cost);
             (is_logged, is_edited) = (true, true);
         }
         if is_edited {
-            self.number_above(self.request.history.named_handle());
+            leg.number_above(self.request.history.named_handle());
         }
-        self.report_again();
+        self.report_again(&leg.events);
         Ok(is_logged)
     }
 
@@ -221,16 +224,16 @@ impl ActiveRun {
     }
 
     /// Takes what the log has of the calls of the current reply.
-    pub(super) fn logged_calls(&mut self) -> RecordedCalls {
+    pub(super) fn logged_calls(&mut self, events: &Reporter) -> RecordedCalls {
         let calls = self.log.as_mut().map(RunLog::calls).unwrap_or_default();
-        self.report_again();
+        self.report_again(events);
         calls
     }
 
     /// Lets events be reported once there is nothing to be done again.
-    pub(super) fn report_again(&self) {
+    pub(super) fn report_again(&self, events: &Reporter) {
         if let Some(log) = &self.log {
-            self.events.mute(log.is_replaying());
+            events.mute(log.is_replaying());
         }
     }
 
@@ -238,12 +241,13 @@ impl ActiveRun {
     /// from it.
     pub(super) async fn take_logged(
         &mut self,
+        leg: &Leg,
         calls: Vec<(ToolCall, bool)>,
         recorded: &mut RecordedCalls,
     ) -> Result<(Vec<(ToolCall, bool)>, Vec<ToolResult>), End> {
         let Some(log) = &self.log else { return Ok((calls, Vec::new())) };
         let (mut made, mut results) = (Vec::with_capacity(calls.len()), Vec::new());
-        let boxes = if recorded.is_empty() { Vec::new() } else { self.known_boxes() };
+        let boxes = if recorded.is_empty() { Vec::new() } else { self.known_boxes(leg) };
         for (mut call, mut approved) in calls {
             let started = recorded.started.remove(&call.id);
             // Of a call through a gateway, the log names the tool behind it.

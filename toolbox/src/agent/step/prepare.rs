@@ -1,7 +1,11 @@
 //! The hooks that run before a step.
 
+use super::End;
+use super::account::Account;
+use super::conversation::Conversation;
+use super::legs::Leg;
+use super::limits::RunLimits;
 use super::plain::PlainSettings;
-use super::{ActiveRun, End};
 use crate::agent::hooks::StepRequest;
 use crate::agent::log::LoggedReply;
 use crate::agent::outcome::RunErrorKind;
@@ -10,34 +14,42 @@ use crate::dialect::Definitions;
 use crate::model::ToolChoice;
 use crate::text::{QUOTED, quote};
 
-impl ActiveRun {
-    /// Lets the hooks prepare the request of a step. Returns the tools that are offered in it, and
-    /// what to return to [`step_ended`](Self::step_ended).
-    ///
-    /// A step whose reply is in the log was prepared before: only what it may not call is needed.
-    pub(super) async fn prepare(
+impl Conversation {
+    /// Leaves out of the offer of a step what the log has left out: a step whose reply is there was
+    /// prepared before.
+    pub(super) fn prepare_again(
         &mut self,
         offer: Definitions,
-        logged: Option<&LoggedReply>,
+        logged: &LoggedReply,
+    ) -> Definitions {
+        self.leave_out(logged.left_out.clone());
+        self.without_left_out(offer)
+    }
+
+    /// Lets the hooks prepare the request of a step. Returns the tools that are offered in it, and
+    /// what to return to [`end_step`](Self::end_step).
+    pub(super) async fn prepare(
+        &mut self,
+        leg: &Leg,
+        limits: &RunLimits,
+        account: &Account,
+        offer: Definitions,
     ) -> Result<(Definitions, Option<PlainSettings>), End> {
-        if let Some(logged) = logged {
-            self.leave_out(logged.left_out.clone());
-            return Ok((self.without_left_out(offer), None));
-        }
-        if self.agent.settings.hooks.before_step.is_empty() {
+        let settings = leg.settings();
+        if settings.hooks.before_step.is_empty() {
             return Ok((offer, None));
         }
-        let is_last = self.steps() > self.agent.settings.max_iterations;
+        let is_last = account.steps(leg) > settings.max_iterations;
         let plain = PlainSettings {
             system: self.request.system.clone(),
             options: self.request.options.clone(),
             tool_choice: self.request.tool_choice.clone(),
         };
         let mut step = StepRequest {
-            step: self.limits.iterations,
-            agent: self.name.clone(),
-            context: self.scope.beside_calls(self.toolbox()),
-            usage: self.limits.budgets.usage(),
+            step: account.iterations,
+            agent: leg.name.clone(),
+            context: self.context_beside_calls(),
+            usage: account.budgets.usage(),
             history: self.request.history.clone(),
             system: plain.system.clone(),
             options: plain.options.clone(),
@@ -45,8 +57,8 @@ impl ActiveRun {
             tool_choice: plain.tool_choice.clone(),
             max_result_tokens: None,
         };
-        for hook in &self.agent.settings.hooks.before_step {
-            let prepared = self.limits.within(hook.prepare(&mut step)).await;
+        for hook in &settings.hooks.before_step {
+            let prepared = limits.within(hook.prepare(&mut step)).await;
             let failure = match prepared.map_err(End::stopped)? {
                 Some(Ok(())) => continue,
                 Some(Err(error)) => SharedError::from(error),
@@ -77,18 +89,6 @@ impl ActiveRun {
             self.request.tool_choice = step.tool_choice;
         }
         Ok((offer, Some(plain)))
-    }
-
-    /// Takes back what hooks changed for one step.
-    pub(super) fn step_ended(&mut self, plain: Option<PlainSettings>) {
-        if !self.output_guards.is_empty() {
-            self.before_reply = Some(self.request.history.clone());
-        }
-        if let Some(PlainSettings { system, options, tool_choice }) = plain {
-            self.request.system = system;
-            self.request.options = options;
-            self.request.tool_choice = tool_choice;
-        }
     }
 
     /// Forbids tools in the current step.

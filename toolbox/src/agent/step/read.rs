@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{ActiveRun, TypedAnswer};
+use super::TypedAnswer;
+use super::conversation::Conversation;
+use super::legs::Leg;
 use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::jobs::observed;
 use crate::agent::paused::Paused;
@@ -12,10 +14,10 @@ use crate::collection::ToolBox;
 use crate::model::{History, Message};
 use crate::tool::Tool;
 
-impl ActiveRun {
+impl Conversation {
     /// Records the taint of a transcript that the run continues.
-    pub(super) fn read(&self, history: &History) {
-        let boxes = self.known_boxes();
+    pub(super) fn read(&self, leg: &Leg, history: &History) {
+        let boxes = self.known_boxes(leg);
         for message in history.messages() {
             match message {
                 Message::User(content) => self.read_words(content),
@@ -27,12 +29,12 @@ impl ActiveRun {
     }
 
     /// Records the taint of a paused run.
-    pub(super) fn read_paused(&self, paused: &Paused) {
+    pub(super) fn read_paused(&self, leg: &Leg, paused: &Paused) {
         if paused.tainted {
             self.scope.taint.mark();
         }
-        self.read(paused.open.before());
-        let boxes = self.known_boxes();
+        self.read(leg, paused.open.before());
+        let boxes = self.known_boxes(leg);
         for result in &paused.done {
             if let Some(call) = paused.open.calls().find(|call| call.id == result.call_id()) {
                 self.read_result(&boxes, call, result);
@@ -76,9 +78,9 @@ impl ActiveRun {
 
     /// Returns the boxes of the agent, of those that had the conversation before, and of those that
     /// it may be handed to.
-    pub(super) fn known_boxes(&self) -> Vec<ToolBox> {
+    pub(super) fn known_boxes(&self, leg: &Leg) -> Vec<ToolBox> {
         let mut known: Vec<ToolBox> = Vec::new();
-        let mut next: Vec<ToolBox> = self.handed.boxes().cloned().collect();
+        let mut next: Vec<ToolBox> = leg.handed.boxes().cloned().collect();
         next.push(self.toolbox().clone());
         while let Some(toolbox) = next.pop() {
             if known.iter().any(|other| other.is_same(&toolbox)) {
@@ -93,9 +95,9 @@ impl ActiveRun {
     }
 
     /// Returns a tool of one of the boxes that the run knows.
-    pub(super) fn known_tool(&self, name: &str) -> Option<Tool> {
+    pub(super) fn known_tool(&self, leg: &Leg, name: &str) -> Option<Tool> {
         let own = self.toolbox().get(name);
-        own.or_else(|| self.known_boxes().iter().find_map(|toolbox| toolbox.get(name)))
+        own.or_else(|| self.known_boxes(leg).iter().find_map(|toolbox| toolbox.get(name)))
     }
 }
 

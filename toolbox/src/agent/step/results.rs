@@ -1,6 +1,6 @@
 //! The large results that a run keeps for its transcript.
 
-use super::{ActiveRun, Start};
+use super::Start;
 use crate::agent::paused::Paused;
 use crate::agent::settings::AgentSettings;
 use crate::call::ToolResult;
@@ -26,49 +26,31 @@ pub(super) fn offer_reader(
     }
 }
 
-impl ActiveRun {
-    /// Returns the context of a run with the results of its transcript: those that it names
-    /// already, else those of the run above, or none yet.
-    pub(super) fn with_results(
-        context: ToolContext,
-        start: &Start,
-        toolbox: &ToolBox,
-    ) -> ToolContext {
-        let (before, done) = match start {
-            Start::Fresh(history) => (Some(history), None),
-            Start::Resumed(paused, _) => (Some(paused.open.before()), Some(&**paused)),
-            Start::Recorded => (None, None),
-        };
-        // A stored transcript names results of another process. No handle gets a second meaning:
-        // neither in the results that follow, nor in those of the run above.
-        let named = before.and_then(History::named_handle);
-        let named = named.max(done.and_then(|paused: &Paused| highest_handle(&paused.done)));
-        let above = || context.extension::<TranscriptResults>().filter(|_| named.is_none());
-        let results = before
-            .and_then(History::results)
-            .or_else(above)
-            .cloned()
-            .or_else(|| toolbox.keeper()?.new_transcript());
-        match results {
-            Some(results) => {
-                results.0.number_above(named.unwrap_or_default());
-                context.with_extension(results)
-            }
-            // What the transcript names is not what the run above has.
-            None => context.without_extension::<TranscriptResults>(),
+/// Returns the context of a run with the results of its transcript: those that it names
+/// already, else those of the run above, or none yet.
+pub(super) fn with_results(context: &ToolContext, start: &Start, toolbox: &ToolBox) -> ToolContext {
+    let (before, done) = match start {
+        Start::Fresh(history) => (Some(history), None),
+        Start::Resumed(paused, _) => (Some(paused.open.before()), Some(&**paused)),
+        Start::Recorded => (None, None),
+    };
+    // A stored transcript names results of another process. No handle gets a second meaning:
+    // neither in the results that follow, nor in those of the run above.
+    let named = before.and_then(History::named_handle);
+    let named = named.max(done.and_then(|paused: &Paused| highest_handle(&paused.done)));
+    let above = || context.extension::<TranscriptResults>().filter(|_| named.is_none());
+    let results = before
+        .and_then(History::results)
+        .or_else(above)
+        .cloned()
+        .or_else(|| toolbox.keeper()?.new_transcript());
+    match results {
+        Some(results) => {
+            results.0.number_above(named.unwrap_or_default());
+            context.clone().with_extension(results)
         }
-    }
-
-    /// Returns the results of the transcript.
-    pub(super) fn results(&self) -> Option<&TranscriptResults> {
-        self.given.extension()
-    }
-
-    /// Gives new results numbers above the highest of an earlier attempt.
-    pub(super) fn number_above(&self, highest: Option<u64>) {
-        if let (Some(own), Some(highest)) = (self.results(), highest) {
-            own.0.number_above(highest);
-        }
+        // What the transcript names is not what the run above has.
+        None => context.clone().without_extension::<TranscriptResults>(),
     }
 }
 

@@ -25,6 +25,11 @@ pub(super) struct ContextWindow {
 }
 
 impl ContextWindow {
+    /// Returns the window of a run that was started with the messages `task`.
+    pub(super) fn new(task: Vec<Message>) -> Self {
+        Self { task, ..Self::default() }
+    }
+
     /// Notes the messages that a run is started with: those of the user behind the last reply, or
     /// else the last ones there are.
     pub(super) fn start(&mut self, history: &History) {

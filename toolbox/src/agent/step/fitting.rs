@@ -1,10 +1,12 @@
 //! The length of the next request: what is shortened so that it fits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use super::{ActiveRun, End};
-use crate::agent::outcome::RunErrorKind;
+use super::End;
+use super::account::Account;
+use super::conversation::Conversation;
+use super::legs::Leg;
+use super::limits::RunLimits;
 use crate::agent::window::{
     Compactor, ContextLength, ContextSettings, Removed, RuleKind, enough, note, reason, reference,
     target,
@@ -14,9 +16,7 @@ use crate::context::keeper::RemovedContent;
 use crate::cost::Cost;
 use crate::event::EventKind;
 use crate::event::StopReason;
-use crate::model::{
-    History, HistoryEdit, Message, ModelErrorKind, ModelResponse, Usage, result_tokens,
-};
+use crate::model::{History, HistoryEdit, Message, Usage, result_tokens};
 use crate::panics::forget_quietly;
 use crate::tool::Tool;
 use crate::validate::without_secrets;
@@ -24,86 +24,92 @@ use crate::validate::without_secrets;
 /// Messages of fewer tokens are not worth the note in their place.
 const WORTH: usize = 100;
 
-impl ActiveRun {
-    /// Applies the rules of the agent to the next request.
-    pub(super) async fn fit_context(&mut self) -> Result<(), End> {
-        if self.agent.settings.context.is_off() {
-            return Ok(());
-        }
-        let before = self.request.history.clone();
-        let mut bill = <(Usage, Cost)>::default();
+/// The next request of a run, to be fitted into the tokens that it may have.
+pub(super) struct Fitting<'a> {
+    leg: &'a Leg,
+    conversation: &'a mut Conversation,
+    limits: &'a RunLimits,
+    account: &'a Account,
+    /// The cost of summaries.
+    spent: (Usage, Cost),
+}
+
+impl<'a> Fitting<'a> {
+    pub(super) fn new(
+        leg: &'a Leg,
+        conversation: &'a mut Conversation,
+        limits: &'a RunLimits,
+        account: &'a Account,
+    ) -> Self {
+        Self { leg, conversation, limits, account, spent: Default::default() }
+    }
+
+    /// Applies the rules of the agent to the request.
+    pub(super) async fn fit(mut self) -> Result<(), End> {
+        let before = self.conversation.request.history.clone();
         self.edit_history();
         let limit = self.limit();
         let fits = match limit {
-            Some(limit) => self.shorten(limit, &mut bill).await,
+            Some(limit) => self.shorten(limit).await,
             None => Ok(()),
         };
-        self.log_edit(&before, bill).await?;
+        self.conversation.log_edit(&before, self.spent).await?;
         fits
     }
 
-    /// Asks the model; if its service refuses the request as too long, shortens it further and asks
-    /// once more.
-    pub(super) async fn respond_in_context(&mut self) -> Result<ModelResponse, End> {
-        let first = self.respond().await;
-        let Err(End::Failed(RunErrorKind::Model(error))) = &first else { return first };
-        if error.kind() != ModelErrorKind::ContextTooLong
-            || self.agent.settings.context.max_tokens.is_none()
-        {
-            return first;
-        }
+    /// Shortens a request further that the service refused as too long. Returns `false` if it stays
+    /// as long as it is.
+    pub(super) async fn fit_refused(mut self) -> Result<bool, End> {
         let sent = self.tokens();
         let limit = sent / 4 * 3;
-        self.window.lowered = Some(limit);
-        let before = self.request.history.clone();
-        let mut bill = <(Usage, Cost)>::default();
-        let shortened = self.shorten(limit, &mut bill).await;
+        self.conversation.window.lowered = Some(limit);
+        let before = self.conversation.request.history.clone();
+        let shortened = self.shorten(limit).await;
         if let Err(End::Stopped(reason, _)) = shortened
             && reason != StopReason::ContextFull
         {
             return Err(End::stopped(reason));
         }
         if self.tokens() >= sent {
-            return first;
+            return Ok(false);
         }
-        self.log_edit(&before, bill).await?;
-        if !self.limits.budgets.take_request() {
-            return first;
-        }
-        self.report_model_started();
-        self.respond().await
+        self.conversation.log_edit(&before, self.spent).await?;
+        Ok(true)
     }
 
-    fn settings(&self) -> &ContextSettings {
-        &self.agent.settings.context
+    fn settings(&self) -> &'a ContextSettings {
+        &self.leg.settings().context
     }
 
     fn limit(&self) -> Option<usize> {
         let own = self.settings().max_tokens?;
-        Some(self.window.lowered.map_or(own, |lowered| lowered.min(own)))
+        Some(self.conversation.window.lowered.map_or(own, |lowered| lowered.min(own)))
     }
 
     /// Returns the tokens of the next request.
     fn tokens(&mut self) -> usize {
-        self.window.tokens(&self.request, &*self.agent.settings.context.counter)
+        let Conversation { request, window, .. } = &mut *self.conversation;
+        window.tokens(request, &*self.leg.settings().context.counter)
     }
 
     /// Lets the program edit the transcript.
     fn edit_history(&mut self) {
-        let agent = Arc::clone(&self.agent);
-        for edit in agent.settings.context.edits() {
+        for edit in self.settings().edits() {
             let before = self.tokens();
             let length = ContextLength { tokens: before, limit: self.limit() };
-            let mut history = self.request.history.clone();
+            let mut history = self.conversation.request.history.clone();
             let edited = catch_unwind(AssertUnwindSafe(|| {
                 edit(&mut history, &length);
                 history
             }));
             match edited {
-                Ok(edited) if HistoryEdit::between(&self.request.history, &edited).is_some() => {
-                    self.request.history = edited;
+                Ok(edited)
+                    if HistoryEdit::between(&self.conversation.request.history, &edited)
+                        .is_some() =>
+                {
+                    self.conversation.request.history = edited;
                     let after = self.tokens();
-                    self.events.emit(|| EventKind::HistoryEdited { before, after });
+                    self.leg.events.emit(|| EventKind::HistoryEdited { before, after });
                 }
                 Ok(_) => {}
                 Err(payload) => {
@@ -115,13 +121,12 @@ impl ActiveRun {
     }
 
     /// Shortens the transcript by the rules if the request is longer than `limit`.
-    async fn shorten(&mut self, limit: usize, bill: &mut (Usage, Cost)) -> Result<(), End> {
+    async fn shorten(&mut self, limit: usize) -> Result<(), End> {
         if self.tokens() <= limit {
             return Ok(());
         }
-        let agent = Arc::clone(&self.agent);
         let mut spares_results = true;
-        for rule in &agent.settings.context.rules {
+        for rule in &self.settings().rules {
             let fits = self.tokens() <= enough(limit);
             match &rule.0 {
                 _ if fits => {}
@@ -130,7 +135,7 @@ impl ActiveRun {
                     self.shorten_results(*newest, target(limit)).await?;
                 }
                 RuleKind::Oldest { compactor } => {
-                    self.remove_oldest(compactor.as_deref(), limit, bill).await?;
+                    self.remove_oldest(compactor.as_deref(), limit).await?;
                 }
                 RuleKind::Edit(_) => {}
             }
@@ -150,39 +155,45 @@ impl ActiveRun {
         if before <= target {
             return Ok(());
         }
-        let counter = Arc::clone(&self.settings().counter);
-        let candidates = self.window.old_results(&self.request.history, &*counter, newest);
+        let counter = &*self.settings().counter;
+        let candidates = self.conversation.window.old_results(
+            &self.conversation.request.history,
+            counter,
+            newest,
+        );
         let (mut after, mut count) = (before, 0);
         for (id, tokens) in candidates {
             if after <= target {
                 break;
             }
-            let Some((call, result)) = self.request.history.call(&id) else { continue };
+            let Some((call, result)) = self.conversation.request.history.call(&id) else {
+                continue;
+            };
             let (call, result) = (call.clone(), result.clone());
             let place = self.keep_result(&call, &result).await?;
             let text = reference(tokens, &place);
             let mut now = 0;
-            self.request.history.edit_result(&id, |result| {
+            self.conversation.request.history.edit_result(&id, |result| {
                 let bytes = result.content().iter().map(Content::len).sum();
                 result.replace_content(vec![Content::text(text)], bytes);
                 if let Some(handle) = place.handle() {
                     result.set_handle(handle.to_owned());
                 }
-                now = result_tokens(result, &*counter);
+                now = result_tokens(result, counter);
             });
             after = after.saturating_sub(tokens).saturating_add(now);
             count += 1;
         }
         if count > 0 {
             let after = self.tokens();
-            self.events.emit(|| EventKind::ResultsShortened { results: count, before, after });
+            self.leg.events.emit(|| EventKind::ResultsShortened { results: count, before, after });
         }
         Ok(())
     }
 
     /// Keeps a result where the box does.
     async fn keep_result(&self, call: &ToolCall, result: &ToolResult) -> Result<Removed, End> {
-        let Some(keeper) = self.toolbox().keeper() else { return Ok(Removed::Gone) };
+        let Some(keeper) = self.conversation.toolbox().keeper() else { return Ok(Removed::Gone) };
         if let Some(handle) = result.handle() {
             return Ok(self.kept(Ok(handle.to_owned())));
         }
@@ -190,10 +201,11 @@ impl ActiveRun {
         if made.name == keeper.reader() && !result.is_error() {
             return Ok(Removed::ReadAgain);
         }
-        let tool = self.known_tool(&made.name);
+        let tool = self.conversation.known_tool(self.leg, &made.name);
         let source = tool.as_ref().map(Tool::as_source);
         let is_untrusted = source.as_ref().is_none_or(|source| source.is_untrusted);
-        let shows_definitions = !result.references().is_empty() && self.scope.taint.is_tainted();
+        let shows_definitions =
+            !result.references().is_empty() && self.conversation.scope.taint.is_tainted();
         let removed = RemovedContent {
             tool: made.name.clone(),
             content: result.content().to_vec(),
@@ -205,9 +217,9 @@ impl ActiveRun {
 
     /// Keeps what leaves the transcript where the box does, within the limits of the run.
     async fn keep(&self, removed: RemovedContent) -> Result<Removed, End> {
-        let Some(keeper) = self.toolbox().keeper() else { return Ok(Removed::Gone) };
+        let Some(keeper) = self.conversation.toolbox().keeper() else { return Ok(Removed::Gone) };
         // A store may panic before there is a future.
-        let keep = async { keeper.keep_removed(&self.scope.context, removed).await };
+        let keep = async { keeper.keep_removed(&self.conversation.scope.context, removed).await };
         let kept = self.limits.within(keep).await.map_err(End::stopped)?.unwrap_or_else(|| {
             tracing::error!("a store of results panicked");
             Err("the store panicked".to_owned())
@@ -217,9 +229,10 @@ impl ActiveRun {
 
     /// Returns the place of what a store has kept, or could not keep.
     fn kept(&self, kept: Result<String, String>) -> Removed {
-        let reader = self.toolbox().keeper().map(|keeper| keeper.reader());
+        let reader = self.conversation.toolbox().keeper().map(|keeper| keeper.reader());
         let may_be_read = |reader: &&'static str| {
-            self.scope.context.permits(reader) && self.toolbox().get(reader).is_some()
+            self.conversation.scope.context.permits(reader)
+                && self.conversation.toolbox().get(reader).is_some()
         };
         match kept {
             Ok(handle) => Removed::Kept { handle, reader: reader.filter(may_be_read) },
@@ -233,7 +246,6 @@ impl ActiveRun {
         &mut self,
         compactor: Option<&dyn Compactor>,
         limit: usize,
-        bill: &mut (Usage, Cost),
     ) -> Result<(), End> {
         let before = self.tokens();
         if before <= target(limit) {
@@ -242,22 +254,23 @@ impl ActiveRun {
         // The summary needs room as well.
         let room = if compactor.is_some() { limit / 10 } else { WORTH };
         let excess = (before - target(limit)).saturating_add(room);
-        let counter = Arc::clone(&self.settings().counter);
-        let positions = self.window.oldest(&self.request.history, &*counter, excess);
-        let mut rest = self.request.history.clone();
+        let counter = &*self.settings().counter;
+        let positions =
+            self.conversation.window.oldest(&self.conversation.request.history, counter, excess);
+        let mut rest = self.conversation.request.history.clone();
         let removed = rest.take_out(|at| positions.binary_search(&at).is_ok());
-        let whole = std::mem::replace(&mut self.request.history, rest);
+        let whole = std::mem::replace(&mut self.conversation.request.history, rest);
         let tokens = before.saturating_sub(self.tokens());
-        let rest = std::mem::replace(&mut self.request.history, whole);
+        let rest = std::mem::replace(&mut self.conversation.request.history, whole);
         let Some(first) = positions.first().copied().filter(|_| tokens > WORTH) else {
             return Ok(());
         };
         let summary = match compactor {
-            Some(compactor) => self.summarize(compactor, &removed, bill).await?,
+            Some(compactor) => self.summarize(compactor, &removed).await?,
             None => None,
         };
-        let is_tainted = self.scope.taint.is_tainted();
-        let place = if self.toolbox().keeper().is_some() {
+        let is_tainted = self.conversation.scope.taint.is_tainted();
+        let place = if self.conversation.toolbox().keeper().is_some() {
             let content = RemovedContent {
                 tool: "the earlier messages of the transcript".to_owned(),
                 content: content_of(&removed),
@@ -279,12 +292,12 @@ impl ActiveRun {
             is_short
         });
         let text = note(&removed, tokens, is_tainted, &place, summary.as_deref());
-        self.request.history = rest;
-        self.request.history.insert_user(first, text);
+        self.conversation.request.history = rest;
+        self.conversation.request.history.insert_user(first, text);
         let after = self.tokens();
-        self.events.emit(|| EventKind::MessagesRemoved {
+        self.leg.events.emit(|| EventKind::MessagesRemoved {
             removed: removed.with_shown_arguments(|call| {
-                let tool = self.toolbox().get(&call.name)?;
+                let tool = self.conversation.toolbox().get(&call.name)?;
                 without_secrets(call.arguments.as_str(), &tool.definition().input_schema)
             }),
             summary: summary.take(),
@@ -300,10 +313,9 @@ impl ActiveRun {
         &mut self,
         compactor: &dyn Compactor,
         removed: &History,
-        bill: &mut (Usage, Cost),
     ) -> Result<Option<String>, End> {
         for _ in 0..compactor.requests() {
-            if !self.limits.budgets.take_request() {
+            if !self.account.budgets.take_request() {
                 return Err(End::stopped(StopReason::Budget));
             }
         }
@@ -314,10 +326,10 @@ impl ActiveRun {
         match summary.unwrap_or_else(|| Err("the compactor panicked".into())) {
             Ok(summary) => {
                 let model = summary.model.as_ref().map(|(service, own)| (&**service, &**own));
-                let cost = self.charge(model, summary.usage);
-                bill.0 += summary.usage;
-                bill.1 += cost;
-                if let Some(reason) = self.limits.exceeded() {
+                let cost = self.account.charge(self.leg, model, summary.usage);
+                self.spent.0 += summary.usage;
+                self.spent.1 += cost;
+                if let Some(reason) = self.limits.exceeded().or_else(|| self.account.exceeded()) {
                     return Err(End::stopped(reason));
                 }
                 if summary.text.trim().is_empty() {
@@ -335,7 +347,7 @@ impl ActiveRun {
 
     fn compaction_failed(&self, message: String) {
         tracing::warn!(message, "a transcript was shortened without a summary");
-        self.events.emit(|| EventKind::CompactionFailed { message });
+        self.leg.events.emit(|| EventKind::CompactionFailed { message });
     }
 }
 

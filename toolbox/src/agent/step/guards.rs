@@ -1,38 +1,94 @@
-//! The guards on the input and the output of a run, and the validators of its answer.
+//! The guards of a run: limits, guards on its input and output, validators, repeated calls.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
+use super::conversation::Conversation;
 use super::held::{GuardedReply, HeldDeltas};
-use super::{ActiveRun, End, TypedAnswer};
+use super::legs::Leg;
+use super::limits::RunLimits;
+use super::{End, TypedAnswer};
 use crate::agent::hooks::{Checked, Guard, Verdict};
+use crate::agent::repeat::RepeatGuard;
+use crate::agent::settings::AgentSettings;
 use crate::call::{FailureKind, ToolResult};
 use crate::dispatch::{Supervised, SupervisedEnd};
-use crate::event::EventKind;
-use crate::event::StopReason;
+use crate::event::{EventKind, Reporter, StopReason};
 use crate::model::{ModelError, ModelResponse, Usage};
 use crate::panics::forget_quietly;
 
-impl ActiveRun {
+/// The guards of a run, and how far it has passed them.
+pub(super) struct RunGuards {
+    pub(super) limits: RunLimits,
+    pub(super) repeats: RepeatGuard,
+    /// The guards on the input: those of the agent, behind those of the agents before it.
+    input: Vec<Arc<dyn Guard>>,
+    /// The number of them that have passed all that the user has said, from the first.
+    passed_input: usize,
+    /// The guards on the output: those of the agents before, and of the agent.
+    output: Vec<Arc<dyn Guard>>,
+    /// The number of answers that were not taken.
+    failed_answers: u32,
+}
+
+impl RunGuards {
+    pub(super) fn new(limits: RunLimits) -> Self {
+        Self {
+            limits,
+            repeats: RepeatGuard::new(None),
+            input: Vec::new(),
+            passed_input: 0,
+            output: Vec::new(),
+            failed_answers: 0,
+        }
+    }
+
+    /// Adds the guards of the agent that has the conversation from now on.
+    pub(super) fn enter_leg(&mut self, settings: &AgentSettings) {
+        self.repeats = RepeatGuard::new(settings.repeat_limit);
+        self.input.extend_from_slice(&settings.hooks.on_input);
+        self.output.extend_from_slice(&settings.hooks.on_output);
+    }
+
     /// Returns `true` once all guards on the input have passed what the user has said.
     pub(super) fn is_input_passed(&self) -> bool {
-        self.passed_guards == self.input_guards.len()
+        self.passed_input == self.input.len()
+    }
+
+    /// Returns the number of guards that have passed the input, for a pause.
+    pub(super) fn passed_input(&self) -> usize {
+        self.passed_input
+    }
+
+    /// Notes that the first `passed` guards have passed the input, or all where there are fewer.
+    pub(super) fn set_passed_input(&mut self, passed: usize) {
+        self.passed_input = passed.min(self.input.len());
+    }
+
+    pub(super) fn pass_input(&mut self) {
+        self.passed_input = self.input.len();
+    }
+
+    /// Returns `true` if guards may block the reply.
+    pub(super) fn may_block_reply(&self) -> bool {
+        !self.output.is_empty()
     }
 
     /// Waits for a reply and for the guards on the input, whichever comes first.
-    pub(super) async fn beside_input_guards(
+    pub(super) async fn beside_input(
         &self,
+        conversation: &Conversation,
         respond: impl Future<Output = Result<ModelResponse, ModelError>> + Send,
         deltas: &HeldDeltas<'_>,
     ) -> GuardedReply {
         if self.is_input_passed() {
             return GuardedReply::Passed(respond.await);
         }
-        let context = self.scope.beside_calls(self.toolbox());
-        let checked = Checked::input(context, self.request.history.clone());
-        let mut guards = pin!(first_block(&self.input_guards[self.passed_guards..], &checked));
+        let context = conversation.context_beside_calls();
+        let checked = Checked::input(context, conversation.request.history.clone());
+        let mut guards = pin!(first_block(&self.input[self.passed_input..], &checked));
         let mut respond = pin!(respond);
         let mut has_passed = false;
         let mut reply = None;
@@ -70,51 +126,50 @@ impl ActiveRun {
     }
 
     /// Lets the guards on the output check what the run is about to return.
-    pub(super) async fn guard_output(&mut self, end: End) -> End {
-        if self.output_guards.is_empty() {
+    pub(super) async fn guard_output(
+        &self,
+        conversation: &mut Conversation,
+        events: &Reporter,
+        end: End,
+    ) -> End {
+        if self.output.is_empty() {
             return end;
         }
         let (reason, content) = match end {
             End::Stopped(reason, content) => (reason, content),
             other => return other,
         };
-        let answer = self.answer.as_ref().filter(|_| reason == StopReason::Answered);
+        let answer = conversation.answer.as_ref().filter(|_| reason == StopReason::Answered);
         let value = answer.and_then(TypedAnswer::value);
         if content.is_empty() && value.is_none() {
             return End::Stopped(reason, content);
         }
-        let checked = self.checked(&content);
-        let blocked = match self.limits.within(first_block(&self.output_guards, &checked)).await {
+        let checked = conversation.checked(&content);
+        let blocked = match self.limits.within(first_block(&self.output, &checked)).await {
             Ok(Some(None)) => return End::Stopped(reason, content),
             Ok(Some(Some(reason))) => {
-                self.events.emit(|| EventKind::Blocked { reason: reason.clone() });
+                events.emit(|| EventKind::Blocked { reason: reason.clone() });
                 End::Blocked(StopReason::OutputBlocked, reason)
             }
             Ok(None) => End::Blocked(StopReason::OutputBlocked, panicked()),
             Err(reason) => End::stopped(reason),
         };
-        if let Some(before) = self.before_reply.take() {
-            self.request.history = before;
-        }
+        conversation.take_back_reply();
         blocked
     }
 
-    /// Returns the answer as guards and validators get it.
-    fn checked(&self, text: &str) -> Checked {
-        let context = self.scope.beside_calls(self.toolbox());
-        let value = self.answer.as_ref().and_then(TypedAnswer::value);
-        let written = value.as_ref().map(ToString::to_string);
-        let history = self.request.history.clone();
-        Checked::answer(context, written.as_deref().unwrap_or(text), value, history)
-    }
-
-    /// Returns what the validators say against an answer, if one does.
-    pub(super) async fn validate(&self, text: &str) -> Result<Option<String>, End> {
-        let validators = &self.agent.settings.hooks.on_answer;
+    /// Returns what the validators of the agent say against an answer, if one does.
+    pub(super) async fn validate(
+        &self,
+        leg: &Leg,
+        conversation: &Conversation,
+        text: &str,
+    ) -> Result<Option<String>, End> {
+        let validators = &leg.settings().hooks.on_answer;
         if validators.is_empty() {
             return Ok(None);
         }
-        let checked = self.checked(text);
+        let checked = conversation.checked(text);
         for validator in validators {
             match self.limits.within(validator.validate(&checked)).await.map_err(End::stopped)? {
                 Some(Ok(())) => {}
@@ -132,11 +187,16 @@ impl ActiveRun {
     /// take.
     ///
     /// Returns the end of the run too, if that came first: the calls still have their results.
-    pub(super) async fn validated(&self, taken: Vec<ToolResult>) -> (Vec<ToolResult>, Option<End>) {
-        let Some(answer) = self.answer.as_ref().filter(|answer| answer.is_given()) else {
+    pub(super) async fn validated(
+        &self,
+        leg: &Leg,
+        conversation: &Conversation,
+        taken: Vec<ToolResult>,
+    ) -> (Vec<ToolResult>, Option<End>) {
+        let Some(answer) = conversation.answer.as_ref().filter(|answer| answer.is_given()) else {
             return (taken, None);
         };
-        let (kind, fault, end) = match self.validate("").await {
+        let (kind, fault, end) = match self.validate(leg, conversation, "").await {
             Ok(None) => return (taken, None),
             Ok(Some(fault)) => (FailureKind::InvalidArguments, fault, None),
             Err(end) => (FailureKind::Cancelled, "the run has ended".to_owned(), Some(end)),
@@ -150,13 +210,15 @@ impl ActiveRun {
         (taken.into_iter().map(refuse).collect(), end)
     }
 
-    /// Returns the message that tells the model of an answer which was not taken.
-    pub(super) fn reminder(&self, fault: &str) -> String {
-        let again = match &self.answer {
-            Some(answer) => format!("Give it again by calling the tool `{}`.", answer.name()),
-            None => "Answer again.".to_owned(),
-        };
-        format!("Your answer was not taken: {fault}\n{again}")
+    /// Counts an attempt at an answer that came to nothing, and returns the end of the run if it
+    /// was the last of `most`.
+    pub(super) fn answer_failed(&mut self, most: u32, text: String) -> Option<End> {
+        self.failed_answers = self.failed_answers.saturating_add(1);
+        if self.failed_answers < most {
+            return None;
+        }
+        tracing::warn!(attempts = most, "a model gave no answer that was taken");
+        Some(End::Stopped(StopReason::AnswerInvalid, text))
     }
 }
 
