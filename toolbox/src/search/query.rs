@@ -56,8 +56,6 @@ pub(super) struct Query {
     /// The number of tools that hold the rarest word of the query, at least one.
     pub(super) rarest: Option<u32>,
     payload: Payload,
-    /// The word that is read is part of a value.
-    in_value: bool,
     misspelt: usize,
     terms: Terms,
     pieces: Vec<WordTerm>,
@@ -128,196 +126,13 @@ impl Query {
     ) {
         for sentence in sentences(text) {
             let from = self.wanted.len();
-            self.read_sentence(sentence, vocabulary, weights, stops);
+            Sentence::new(self, vocabulary, weights, stops).read(sentence);
             if self.wanted.len() > from {
                 self.sentences.push(self.wanted.len());
             }
             if self.wanted.len() >= MAX_TERMS {
                 break;
             }
-        }
-    }
-
-    fn read_sentence(
-        &mut self,
-        sentence: &str,
-        vocabulary: &Vocabulary,
-        weights: &Weights,
-        stops: bool,
-    ) {
-        let from = self.wanted.len();
-        let asked = if is_telling(sentence) { weights.telling } else { 1.0 };
-        let mut pieces = std::mem::take(&mut self.pieces);
-        let mut last = BREAK;
-        let (mut words_read, mut unknown) = (0.0, 0.0);
-        self.joined.clear();
-        self.payload.read_sentence(sentence, vocabulary);
-        // All words, before any is looked at: the processor then fetches several at once.
-        let surface = |word| vocabulary.surface(cut(word, words::MAX_WORD));
-        let surfaces: Vec<_> = words(sentence).map(surface).collect();
-        for (word, surface) in words(sentence).zip(surfaces) {
-            if self.wanted.len() >= MAX_TERMS {
-                break;
-            }
-            self.pieces_from(word, surface, vocabulary, &mut pieces);
-            let said = self.payload.weight_of(word, weights);
-            let base = asked * said;
-            self.in_value = said < 1.0;
-            let digits = word.bytes().any(|byte| byte.is_ascii_digit());
-            let mut stop = false;
-            for (at, &WordTerm { term, role, faint }) in pieces.iter().enumerate() {
-                let mut weight = if faint { base * weights.faint } else { base };
-                // Without spaces, a number and the words around it are one run.
-                if digits && !matches!(role, TermRole::Pair | TermRole::Single) {
-                    weight *= weights.digits;
-                }
-                match role {
-                    TermRole::Stop if !stops => {
-                        stop = true;
-                        last = BREAK;
-                        continue;
-                    }
-                    TermRole::Stop | TermRole::Pair => {}
-                    TermRole::Part => {
-                        for &class in vocabulary.class_pair(last, term) {
-                            self.want_class(from, class, weight * weights.class_pair);
-                        }
-                        if self.in_value {
-                            last = BREAK;
-                        } else {
-                            if last != BREAK && term != BREAK {
-                                self.phrases.push((last, term));
-                            }
-                            last = term;
-                            self.words.push(term);
-                        }
-                    }
-                    TermRole::Whole => weight *= weights.whole,
-                    TermRole::Single => weight *= weights.single,
-                    // Comes with the word, which is read before it.
-                    TermRole::Class => continue,
-                }
-                if role.counts_plainly() && term != BREAK {
-                    self.plain.push(term);
-                }
-                self.want(from, term, weight);
-                let held = vocabulary.holding(term);
-                if role.has_classes() {
-                    let classes = || {
-                        pieces[at + 1..].iter().take_while(|piece| piece.role == TermRole::Class)
-                    };
-                    #[expect(clippy::cast_precision_loss, reason = "counts of tools and classes")]
-                    let shares =
-                        classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
-                    for class in classes() {
-                        self.want_class(from, class.term, weight * weights.class / shares);
-                    }
-                }
-                if !faint && !digits && !self.in_value && role.counts_plainly() {
-                    words_read += 1.0;
-                    unknown += if held == 0 { 1.0 } else { 0.0 };
-                    let held = held.max(1);
-                    self.rarest = Some(self.rarest.map_or(held, |rarest| rarest.min(held)));
-                }
-            }
-            if stop {
-                self.joined.clear();
-                continue;
-            }
-            words::fold(cut(word, words::MAX_WORD), &mut self.folded);
-            let weight = if digits { base * weights.digits } else { base };
-            // The word in the spelling of a tool that writes it apart or together.
-            let alias = (self.folded != word)
-                .then(|| Some(vocabulary.surface(&self.folded)?.first()?.term))
-                .flatten();
-            for term in [vocabulary.compound(&self.folded), alias].into_iter().flatten() {
-                if !pieces.iter().any(|piece| piece.term == term) {
-                    self.want(from, term, weight * weights.whole);
-                }
-            }
-            self.read_compound(vocabulary, from, weight * weights.compound);
-            // A word with a capital within a sentence is a name, and not misspelt.
-            if !self.in_value && (self.folded == word || self.wanted.len() == from) {
-                let before = self.wanted.len();
-                self.read_misspelt(vocabulary, &pieces, from, weight * weights.misspelt);
-                unknown -= if self.wanted.len() > before { 1.0 } else { 0.0 };
-            }
-        }
-        self.pieces = pieces;
-        self.in_value = false;
-        if unknown > 0.0 && is_question(sentence) {
-            // The less of a question any tool speaks of, the more it is one of general knowledge.
-            let class = vocabulary.class(general()).unwrap_or(BREAK);
-            self.want_class(from, class, weights.general * unknown / words_read);
-        }
-    }
-
-    /// Looks the last word and this one up as one word.
-    fn read_compound(&mut self, vocabulary: &Vocabulary, from: usize, weight: f32) {
-        let last = self.joined.len();
-        self.joined.push_str(&self.folded);
-        if last > 0 && self.joined.len() <= words::MAX_WORD {
-            let term = vocabulary.compound(&self.joined);
-            let term = term.or_else(|| Some(vocabulary.surface(&self.joined)?.first()?.term));
-            self.want(from, term.unwrap_or(BREAK), weight);
-        }
-        self.joined.drain(..last);
-    }
-
-    /// Looks the words up that this one, which no tool says, may stand for.
-    fn read_misspelt(
-        &mut self,
-        vocabulary: &Vocabulary,
-        pieces: &[WordTerm],
-        from: usize,
-        weight: f32,
-    ) {
-        let [WordTerm { term, role: TermRole::Part, .. }] = *pieces else { return };
-        if vocabulary.holding(term) > 0 || self.misspelt == MAX_MISSPELT {
-            return;
-        }
-        self.misspelt += 1;
-        let mut near = std::mem::take(&mut self.near);
-        near.clear();
-        vocabulary.near(&self.folded, &mut |spelling| near.push(spelling));
-        if near.is_empty() {
-            let stem = self.terms.joined(&[&self.folded]);
-            vocabulary.near(&stem, &mut |spelling| near.push(spelling));
-        }
-        for near in near.iter().take(4) {
-            let weight = if near.distance > 1 { weight / 2.0 } else { weight };
-            self.want(from, near.term, weight);
-        }
-        self.near = near;
-    }
-
-    /// Counts a term of the sentence that begins at `from`.
-    fn want(&mut self, from: usize, term: u32, weight: f32) {
-        self.add(
-            from,
-            QueryTerm { term, weight, count: 1, is_class: false, is_value: self.in_value },
-        );
-    }
-
-    /// Counts a class of a word of the sentence that begins at `from`.
-    fn want_class(&mut self, from: usize, term: u32, weight: f32) {
-        self.add(
-            from,
-            QueryTerm { term, weight, count: 1, is_class: true, is_value: self.in_value },
-        );
-    }
-
-    fn add(&mut self, from: usize, new: QueryTerm) {
-        if new.term == BREAK {
-            return;
-        }
-        let mut sentence = self.wanted[from..].iter_mut();
-        if let Some(wanted) = sentence.find(|wanted| wanted.term == new.term) {
-            wanted.weight = wanted.weight.max(new.weight);
-            wanted.count += 1;
-            wanted.is_value &= new.is_value;
-        } else if self.wanted.len() < 2 * MAX_TERMS {
-            self.wanted.push(new);
         }
     }
 
@@ -358,6 +173,226 @@ impl Query {
                 }
             }
         });
+    }
+}
+
+/// A sentence of a query while it is read.
+struct Sentence<'a> {
+    query: &'a mut Query,
+    vocabulary: &'a Vocabulary,
+    weights: &'a Weights,
+    /// Stop words are meant as well.
+    stops: bool,
+    /// The position of its first term in [`Query::wanted`].
+    from: usize,
+    /// The last part of a word, with which the next is a phrase.
+    last: u32,
+    /// The word that is read is part of a value.
+    in_value: bool,
+    /// The number of words that may be known.
+    counted: f32,
+    /// The number of them that no tool says.
+    unknown: f32,
+}
+
+/// A word of a sentence.
+struct Word<'a> {
+    text: &'a str,
+    weight: f32,
+    has_digits: bool,
+}
+
+impl<'a> Sentence<'a> {
+    fn new(
+        query: &'a mut Query,
+        vocabulary: &'a Vocabulary,
+        weights: &'a Weights,
+        stops: bool,
+    ) -> Self {
+        let from = query.wanted.len();
+        let (in_value, counted, unknown) = (false, 0.0, 0.0);
+        Self { query, vocabulary, weights, stops, from, last: BREAK, in_value, counted, unknown }
+    }
+
+    fn read(mut self, sentence: &str) {
+        let asked = if is_telling(sentence) { self.weights.telling } else { 1.0 };
+        let mut pieces = std::mem::take(&mut self.query.pieces);
+        self.query.joined.clear();
+        self.query.payload.read_sentence(sentence, self.vocabulary);
+        // All words, before any is looked at: the processor then fetches several at once.
+        let surface = |word| self.vocabulary.surface(cut(word, words::MAX_WORD));
+        let surfaces: Vec<_> = words(sentence).map(surface).collect();
+        for (word, surface) in words(sentence).zip(surfaces) {
+            if self.query.wanted.len() >= MAX_TERMS {
+                break;
+            }
+            self.query.pieces_from(word, surface, self.vocabulary, &mut pieces);
+            self.read_word(word, asked, &pieces);
+        }
+        self.query.pieces = pieces;
+        if self.unknown > 0.0 && is_question(sentence) {
+            // The less of a question any tool speaks of, the more it is one of general knowledge.
+            let class = self.vocabulary.class(general()).unwrap_or(BREAK);
+            self.in_value = false;
+            self.want_class(class, self.weights.general * self.unknown / self.counted);
+        }
+    }
+
+    fn read_word(&mut self, text: &str, asked: f32, pieces: &[WordTerm]) {
+        let said = self.query.payload.weight_of(text, self.weights);
+        self.in_value = said < 1.0;
+        let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
+        let word = Word { text, weight: asked * said, has_digits };
+        let mut stop = false;
+        for (at, piece) in pieces.iter().enumerate() {
+            if piece.role == TermRole::Stop && !self.stops {
+                stop = true;
+                self.last = BREAK;
+            } else {
+                self.read_piece(&word, *piece, &pieces[at + 1..]);
+            }
+        }
+        if stop {
+            self.query.joined.clear();
+        } else {
+            self.read_spellings(&word, pieces);
+        }
+    }
+
+    /// Reads a term of a word, with those that come `after` it.
+    fn read_piece(&mut self, word: &Word<'_>, piece: WordTerm, after: &[WordTerm]) {
+        let (weights, WordTerm { term, role, faint }) = (self.weights, piece);
+        let mut weight = if faint { word.weight * weights.faint } else { word.weight };
+        // Without spaces, a number and the words around it are one run.
+        if word.has_digits && !matches!(role, TermRole::Pair | TermRole::Single) {
+            weight *= weights.digits;
+        }
+        match role {
+            TermRole::Stop | TermRole::Pair => {}
+            TermRole::Part => self.read_part(term, weight),
+            TermRole::Whole => weight *= weights.whole,
+            TermRole::Single => weight *= weights.single,
+            // Comes with the word, which is read before it.
+            TermRole::Class => return,
+        }
+        if role.counts_plainly() && term != BREAK {
+            self.query.plain.push(term);
+        }
+        self.want(term, weight);
+        let held = self.vocabulary.holding(term);
+        if role.has_classes() {
+            let classes = || after.iter().take_while(|piece| piece.role == TermRole::Class);
+            #[expect(clippy::cast_precision_loss, reason = "counts of tools and classes")]
+            let shares = classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
+            for class in classes() {
+                self.want_class(class.term, weight * weights.class / shares);
+            }
+        }
+        if !faint && !word.has_digits && !self.in_value && role.counts_plainly() {
+            self.counted += 1.0;
+            self.unknown += if held == 0 { 1.0 } else { 0.0 };
+            let held = held.max(1);
+            let rarest = &mut self.query.rarest;
+            *rarest = Some(rarest.map_or(held, |rarest| rarest.min(held)));
+        }
+    }
+
+    /// Reads a part of a word, and its phrase with the part before it.
+    fn read_part(&mut self, term: u32, weight: f32) {
+        for &class in self.vocabulary.class_pair(self.last, term) {
+            self.want_class(class, weight * self.weights.class_pair);
+        }
+        if self.in_value {
+            self.last = BREAK;
+            return;
+        }
+        if self.last != BREAK && term != BREAK {
+            self.query.phrases.push((self.last, term));
+        }
+        self.last = term;
+        self.query.words.push(term);
+    }
+
+    /// Looks a word up in the other spellings that a tool may have of it.
+    fn read_spellings(&mut self, word: &Word<'_>, pieces: &[WordTerm]) {
+        let (weights, vocabulary, text) = (self.weights, self.vocabulary, word.text);
+        words::fold(cut(text, words::MAX_WORD), &mut self.query.folded);
+        let folded = &self.query.folded;
+        let is_folded = folded == text;
+        let weight = if word.has_digits { word.weight * weights.digits } else { word.weight };
+        // The word in the spelling of a tool that writes it apart or together.
+        let alias = (!is_folded).then(|| Some(vocabulary.surface(folded)?.first()?.term)).flatten();
+        for term in [vocabulary.compound(folded), alias].into_iter().flatten() {
+            if !pieces.iter().any(|piece| piece.term == term) {
+                self.want(term, weight * weights.whole);
+            }
+        }
+        self.read_compound(weight * weights.compound);
+        // A word with a capital within a sentence is a name, and not misspelt.
+        if !self.in_value && (is_folded || self.query.wanted.len() == self.from) {
+            let before = self.query.wanted.len();
+            self.read_misspelt(pieces, weight * weights.misspelt);
+            self.unknown -= if self.query.wanted.len() > before { 1.0 } else { 0.0 };
+        }
+    }
+
+    /// Looks the last word and this one up as one word.
+    fn read_compound(&mut self, weight: f32) {
+        let Query { joined, folded, .. } = &mut *self.query;
+        let last = joined.len();
+        joined.push_str(folded);
+        if last > 0 && joined.len() <= words::MAX_WORD {
+            let term = self.vocabulary.compound(joined);
+            let term = term.or_else(|| Some(self.vocabulary.surface(joined)?.first()?.term));
+            self.want(term.unwrap_or(BREAK), weight);
+        }
+        self.query.joined.drain(..last);
+    }
+
+    /// Looks the words up that this one, which no tool says, may stand for.
+    fn read_misspelt(&mut self, pieces: &[WordTerm], weight: f32) {
+        let [WordTerm { term, role: TermRole::Part, .. }] = *pieces else { return };
+        if self.vocabulary.holding(term) > 0 || self.query.misspelt == MAX_MISSPELT {
+            return;
+        }
+        self.query.misspelt += 1;
+        let mut near = std::mem::take(&mut self.query.near);
+        near.clear();
+        self.vocabulary.near(&self.query.folded, &mut |spelling| near.push(spelling));
+        if near.is_empty() {
+            let stem = self.query.terms.joined(&[&self.query.folded]);
+            self.vocabulary.near(&stem, &mut |spelling| near.push(spelling));
+        }
+        for near in near.iter().take(4) {
+            let weight = if near.distance > 1 { weight / 2.0 } else { weight };
+            self.want(near.term, weight);
+        }
+        self.query.near = near;
+    }
+
+    /// Counts a term.
+    fn want(&mut self, term: u32, weight: f32) {
+        self.add(QueryTerm { term, weight, count: 1, is_class: false, is_value: self.in_value });
+    }
+
+    /// Counts a class of a word.
+    fn want_class(&mut self, term: u32, weight: f32) {
+        self.add(QueryTerm { term, weight, count: 1, is_class: true, is_value: self.in_value });
+    }
+
+    fn add(&mut self, new: QueryTerm) {
+        if new.term == BREAK {
+            return;
+        }
+        let wanted = &mut self.query.wanted;
+        let mut sentence = wanted[self.from..].iter_mut();
+        if let Some(known) = sentence.find(|known| known.term == new.term) {
+            known.weight = known.weight.max(new.weight);
+            known.count += 1;
+            known.is_value &= new.is_value;
+        } else if wanted.len() < 2 * MAX_TERMS {
+            wanted.push(new);
+        }
     }
 }
 
