@@ -25,13 +25,17 @@ enum UnfinishedCall {
     Boxed(BoxFuture<'static, ToolResult>),
 }
 
-/// A call as its maker passes it, and what its maker may do.
+/// A call as its maker passes it, what its maker may do, and the slots that it fills.
 struct IncomingCall<'c, A> {
     /// Taken by the result.
     id: &'c mut String,
     name: &'c str,
     arguments: &'c mut A,
     caller: CallerContext<'c>,
+    /// The context of a call that is finished [in place](UnfinishedCall::InPlace), if it has one.
+    own_context: &'c mut Option<ToolContext>,
+    /// Set and not returned, as the context is, since each step that returns them copies them.
+    result: &'c mut Option<ToolResult>,
 }
 
 /// The arguments of a call, which are copied or moved only if the call has to own them.
@@ -108,12 +112,18 @@ impl ToolBox {
     ) -> impl Future<Output = ToolResult> + Send {
         let caller = CallerContext { context: caller_context, pass };
         async move {
-            let mut context = None;
+            let mut own_context = None;
             let rest = {
                 let (call, mut result) = (&mut call, None);
-                let (id, name, arguments) = (&mut call.id, &*call.name, &mut call.arguments);
-                let incoming = IncomingCall { id, name, arguments, caller };
-                match self.begin(incoming, &mut context, &mut result) {
+                let incoming = IncomingCall {
+                    id: &mut call.id,
+                    name: &call.name,
+                    arguments: &mut call.arguments,
+                    caller,
+                    own_context: &mut own_context,
+                    result: &mut result,
+                };
+                match self.begin(incoming) {
                     Some(rest) => rest,
                     None => return set(result),
                 }
@@ -122,7 +132,7 @@ impl ToolBox {
                 UnfinishedCall::InPlace(tool) => {
                     let (text, settings) = (call.arguments.as_str(), &self.shared.settings);
                     let mut result = None;
-                    run(&tool, &mut context, &mut call.id, text, settings, &mut result).await;
+                    run(&tool, &mut own_context, &mut call.id, text, settings, &mut result).await;
                     set(result)
                 }
                 UnfinishedCall::Boxed(rest) => rest.await,
@@ -142,14 +152,20 @@ impl ToolBox {
     /// As for [`ToolBox::call`].
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let mut arguments = &*arguments.as_arguments();
-        let (mut id, mut context, mut result) = (String::new(), None, None);
-        let caller = CallerContext::default();
-        let incoming = IncomingCall { id: &mut id, name, arguments: &mut arguments, caller };
-        let result = match self.begin(incoming, &mut context, &mut result) {
+        let (mut id, mut own_context, mut result) = (String::new(), None, None);
+        let incoming = IncomingCall {
+            id: &mut id,
+            name,
+            arguments: &mut arguments,
+            caller: CallerContext::default(),
+            own_context: &mut own_context,
+            result: &mut result,
+        };
+        let result = match self.begin(incoming) {
             None => set(result),
             Some(UnfinishedCall::InPlace(tool)) => {
                 let (settings, mut result) = (&self.shared.settings, None);
-                run(&tool, &mut context, &mut id, arguments, settings, &mut result).await;
+                run(&tool, &mut own_context, &mut id, arguments, settings, &mut result).await;
                 set(result)
             }
             Some(UnfinishedCall::Boxed(rest)) => rest.await,
@@ -159,18 +175,11 @@ impl ToolBox {
         if failed { Err(text) } else { Ok(text) }
     }
 
-    /// Runs a call as far as it goes without waiting, for most synchronous tools to its end; sets
-    /// its result, or returns the rest of the call and sets its context if it has one.
-    ///
-    /// Both are set and not returned, since each step that returns them copies them.
+    /// Runs a call as far as it goes without waiting, for most synchronous tools to its end: sets
+    /// its result, or returns the rest of the call.
     #[allow(clippy::inline_always, reason = "else its arguments go through memory")]
     #[inline(always)]
-    fn begin(
-        &self,
-        call: IncomingCall<'_, impl CallArguments>,
-        own_context: &mut Option<ToolContext>,
-        result: &mut Option<ToolResult>,
-    ) -> Option<UnfinishedCall> {
+    fn begin(&self, call: IncomingCall<'_, impl CallArguments>) -> Option<UnfinishedCall> {
         let snapshot = self.shared.current.load();
         let settings = &self.shared.settings;
         let found = snapshot.get(call.name);
@@ -182,13 +191,13 @@ impl ToolBox {
                 && !trace::is_on()
         };
         let Some(entry) = found.filter(is_bare) else {
-            return self.begin_checked(found, call, own_context, result);
+            return self.begin_checked(found, call);
         };
         let tool = entry.tool.inner();
         let BoxedHandler::Sync(handler) = &tool.handler else {
             return Some(UnfinishedCall::InPlace(entry.tool.clone()));
         };
-        let IncomingCall { id, arguments, .. } = call;
+        let IncomingCall { id, arguments, result, .. } = call;
         let depth = settings.argument_depth;
         let call = tool.handler_call(&UNUSED_CONTEXT, arguments.text(), depth);
         let result = contained(tool, result, || handler(&call));
@@ -206,8 +215,6 @@ impl ToolBox {
         &self,
         found: Option<&ToolEntry>,
         call: IncomingCall<'_, impl CallArguments>,
-        own_context: &mut Option<ToolContext>,
-        result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
         let context = call.caller.context;
         let refused = |refused: RefusedCall, arguments: Arguments| {
@@ -226,7 +233,7 @@ impl ToolBox {
             let answer = self.refuse(entry, permitted, take(call.id), text, context);
             return refused(answer, call.arguments.take());
         }
-        self.begin_in_context(entry, call, own_context, result)
+        self.begin_in_context(entry, call)
     }
 
     /// Begins a call that waits, or whose handler reads its context.
@@ -235,10 +242,8 @@ impl ToolBox {
         &self,
         entry: &ToolEntry,
         call: IncomingCall<'_, impl CallArguments>,
-        own_context: &mut Option<ToolContext>,
-        result: &mut Option<ToolResult>,
     ) -> Option<UnfinishedCall> {
-        let IncomingCall { id, arguments, caller, .. } = call;
+        let IncomingCall { id, arguments, caller, own_context, result, .. } = call;
         let (tool, settings) = (entry.tool.inner(), &self.shared.settings);
         let values = caller.context.and_then(ToolContext::values_below);
         let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
