@@ -24,6 +24,7 @@ mod run_events;
 mod services;
 mod steering;
 mod steps;
+mod streamed_calls;
 mod types;
 mod wire;
 

@@ -5,6 +5,7 @@ mod builder;
 mod chaos;
 mod interactions;
 mod server;
+mod streamed_calls;
 
 use crate::bounded::tokio;
 use std::sync::atomic::{AtomicUsize, Ordering};

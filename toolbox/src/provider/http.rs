@@ -336,9 +336,10 @@ impl HttpModel {
         } else if broken.is_none() && parser.waiting() > 0 {
             // The last event lacks its blank line, or the stream was cut within it.
             if let Ok(Some(data)) = parser.finish() {
+                let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(&data).is_ok();
                 match stream.event(&data, &mut |delta| emit(delta)) {
-                    Ok(()) | Err(WireError::Invalid(_)) => {}
-                    Err(error) => return Err(self.unreadable(error, &data)),
+                    Err(WireError::Invalid(_)) if !is_whole => {}
+                    taken => taken.map_err(|error| self.unreadable(error, &data))?,
                 }
             }
         }

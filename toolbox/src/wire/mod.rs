@@ -50,6 +50,7 @@ mod offered;
 mod openai;
 mod openai_chat;
 mod openai_responses;
+mod pieces;
 mod turns;
 
 pub use anthropic::{Anthropic, AnthropicStream};

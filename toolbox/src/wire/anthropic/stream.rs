@@ -1,7 +1,5 @@
 //! Reads a reply of Anthropic Messages, event by event.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -10,15 +8,17 @@ use super::response::{BlockType, ReplyMessage, UsageIn, call, container, opaque,
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse, Part};
 use crate::wire::failure::{WORDS, service_error};
+use crate::wire::pieces::{self, OpenParts, begun_arguments, same_arguments, text_of};
 use crate::wire::{ResponseStream, WireError};
 
 /// Reads a streamed reply of [`Anthropic`](super::Anthropic): from `message_start` to
 /// `message_stop`.
+///
+/// A reply with a call whose block did not end is cut off, and none of its calls is run.
 #[derive(Debug, Default)]
 pub struct AnthropicStream {
     blocks: Vec<OpenBlock>,
-    /// The position of the block of an index; indices are the service's own and may be any number.
-    places: HashMap<u64, usize>,
+    parts: OpenParts,
     usage: UsageIn,
     stop_reason: Option<String>,
     model: Option<String>,
@@ -48,17 +48,23 @@ impl OpenBlock {
         }
     }
 
-    fn into_part(mut self) -> Part {
-        match self.text("type") {
+    fn is_call(&self) -> bool {
+        self.text("type") == "tool_use"
+    }
+
+    fn into_part(mut self) -> Result<Part, WireError> {
+        Ok(match self.text("type") {
             "text" => Part::text(self.text("text")),
             "tool_use" => {
-                let input = if self.input.trim().is_empty() {
-                    self.start.get("input").filter(|input| !input.is_null()).map(Arguments::from)
-                } else {
-                    Some(Arguments::from(self.input.as_str()))
-                };
+                same_arguments(self.start.get("input"), &self.input)?;
                 let caller = self.start.remove("caller").filter(|caller| !caller.is_null());
                 let (id, name) = (self.text("id").to_owned(), self.text("name").to_owned());
+                let input = if self.input.trim().is_empty() {
+                    self.start.get("input").filter(|input| !input.is_null()).map(text_of)
+                } else {
+                    Some(self.input)
+                };
+                let input = input.map(Arguments::from);
                 call(id, name, input.unwrap_or_default(), caller)
             }
             _ => {
@@ -67,7 +73,7 @@ impl OpenBlock {
                 }
                 opaque(Value::Object(self.start))
             }
-        }
+        })
     }
 }
 
@@ -75,6 +81,7 @@ impl OpenBlock {
 struct StreamEvent<'a> {
     #[serde(rename = "type")]
     kind: Option<String>,
+    #[serde(default, deserialize_with = "pieces::index")]
     index: Option<u64>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
@@ -120,7 +127,13 @@ impl ResponseStream for AnthropicStream {
             _ => {}
         }
         match event.kind.as_deref().unwrap_or_default() {
+            kind if self.stopped && kind.starts_with("content_block_") => {
+                return Err(WireError::Invalid(format!("a `{kind}` follows after the end")));
+            }
             "message_start" => {
+                if !self.blocks.is_empty() {
+                    return Err(WireError::Invalid("the message starts a second time".into()));
+                }
                 let message = event.message.ok_or_else(|| missing("message"))?;
                 let message: ReplyMessage<'_> = serde_json::from_str(message.get())?;
                 self.usage.update(message.usage.unwrap_or_default());
@@ -146,9 +159,9 @@ impl ResponseStream for AnthropicStream {
                     self.usage.update(serde_json::from_str(usage.get())?);
                 }
             }
+            "content_block_stop" => self.stop(event.index, emit)?,
             "message_stop" => self.stopped = true,
-            // `ping`, `content_block_stop`, and future events: the service asks to ignore unknown
-            // ones.
+            // `ping`, and future events: the service asks to ignore unknown ones.
             _ => {}
         }
         Ok(())
@@ -158,14 +171,15 @@ impl ResponseStream for AnthropicStream {
         if !(self.started && self.stopped) {
             return Err(WireError::CutOff);
         }
-        let mut parts: Vec<Part> = self.blocks.into_iter().map(OpenBlock::into_part).collect();
+        let parts: Result<Vec<Part>, _> =
+            self.blocks.into_iter().map(OpenBlock::into_part).collect();
+        let mut parts = parts?;
         parts.extend(self.container.as_ref().and_then(container));
-        Ok(ModelResponse {
-            reply: reply(parts, self.stop_reason.as_deref()),
-            usage: self.usage.total(),
-            model: self.model,
-            id: self.id,
-        })
+        let reply = reply(parts, self.stop_reason.as_deref());
+        if self.parts.has_open_call() && reply.finish.allows_calls() {
+            return Err(WireError::CutOff);
+        }
+        Ok(ModelResponse { reply, usage: self.usage.total(), model: self.model, id: self.id })
     }
 }
 
@@ -177,7 +191,7 @@ impl AnthropicStream {
         emit: &mut dyn FnMut(Delta),
     ) {
         let block = OpenBlock { start, input: String::new() };
-        let place = self.blocks.len();
+        let place = self.parts.start(index, block.is_call());
         let owned = |key: &str| block.text(key).to_owned();
         match block.text("type") {
             "text" if !block.text("text").is_empty() => emit(Delta::Text(owned("text"))),
@@ -190,7 +204,19 @@ impl AnthropicStream {
             _ => {}
         }
         self.blocks.push(block);
-        self.places.insert(index.unwrap_or(place as u64), place);
+    }
+
+    /// Ends a block, and emits the arguments of a call that came with its start.
+    fn stop(&mut self, index: Option<u64>, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
+        let Some(place) = self.parts.place(index)? else { return Ok(()) };
+        let block = &self.blocks[place];
+        if !self.parts.stop(place) || !block.input.trim().is_empty() {
+            return Ok(());
+        }
+        if let Some(text) = block.start.get("input").and_then(begun_arguments) {
+            emit(Delta::Arguments { index: place, text });
+        }
+        Ok(())
     }
 
     fn delta(
@@ -199,13 +225,13 @@ impl AnthropicStream {
         delta: &RawValue,
         emit: &mut dyn FnMut(Delta),
     ) -> Result<(), WireError> {
-        let place = match index {
-            Some(index) => self.places.get(&index).copied(),
-            None => self.blocks.len().checked_sub(1),
-        };
+        let place = self.parts.place(index)?;
         let Some((place, block)) = place.and_then(|at| Some((at, self.blocks.get_mut(at)?))) else {
             return Err(WireError::Invalid("a `content_block_delta` belongs to no block".into()));
         };
+        if block.is_call() && !self.parts.is_open_call(place) {
+            return Err(WireError::Invalid("a `content_block_delta` follows its block".into()));
+        }
         let BlockType { kind } = serde_json::from_str(delta.get())?;
         // Deltas without text, such as a citation, are not kept.
         let Some((_, key)) = ADDED.into_iter().find(|(of, _)| *of == kind) else { return Ok(()) };
@@ -216,6 +242,11 @@ impl AnthropicStream {
             Some(_) => return Err(WireError::Invalid(format!("`{key}` of a `{kind}` is no text"))),
         };
         if key == "partial_json" {
+            if matches!(block.text("type"), "text" | "thinking" | "redacted_thinking") {
+                return Err(WireError::Invalid(
+                    "arguments belong to a block that is no call".into(),
+                ));
+            }
             block.input.push_str(text);
         } else {
             block.append(key, text);

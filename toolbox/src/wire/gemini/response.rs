@@ -1,6 +1,7 @@
 //! Reads the parts of a reply.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -26,10 +27,13 @@ struct PartIn {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct FunctionCallIn {
     id: Option<String>,
     name: Option<String>,
     args: Option<Arguments>,
+    will_continue: Option<bool>,
+    partial_args: Option<IgnoredAny>,
 }
 
 /// Returns the part of a reply; `None` if it is empty.
@@ -45,6 +49,10 @@ pub(super) fn part(raw: &RawValue) -> Result<Option<Part>, WireError> {
         (!echo.is_empty()).then(|| Echo::new(Dialect::Gemini, Value::Object(echo)))
     };
     if let Some(call) = part.function_call {
+        if call.will_continue == Some(true) || call.partial_args.is_some() {
+            let what = "the arguments of a call come in pieces, which was not asked for";
+            return Err(WireError::Invalid(what.into()));
+        }
         let id = call.id.filter(|id| !id.is_empty());
         let known: Map<String, Value> = id.iter().map(|id| ("id".to_owned(), json!(id))).collect();
         let args = call.args.unwrap_or_else(|| Arguments::from("{}"));

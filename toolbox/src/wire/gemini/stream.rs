@@ -122,8 +122,12 @@ impl ResponseStream for GeminiStream {
         let Some(candidate) = candidate else { return Ok(()) };
         self.replied = true;
         for raw in candidate.content.and_then(|content| content.parts).unwrap_or_default() {
-            if let Some(part) = part(raw)? {
-                self.add(part, emit);
+            match part(raw)? {
+                Some(Part::Call { call, .. }) if call.name.is_empty() => {
+                    return Err(WireError::Invalid("a call has no name".into()));
+                }
+                Some(part) => self.add(part, emit),
+                None => {}
             }
         }
         if let Some(reason) = candidate.finish_reason {

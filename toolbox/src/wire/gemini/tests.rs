@@ -155,10 +155,11 @@ fn hostile_replies_are_refused_or_read_but_never_fatal() {
         assert!(streamed(body).is_err(), "{body:.80}");
         assert!(body == "[]" || Gemini::history(body).is_err(), "{body:.80}");
     }
-    let nulls = r#"{"candidates":[null,{"content":{"parts":[null,{"text":null,"thought":null,"thoughtSignature":null},{"functionCall":{"id":null,"name":null,"args":null}},{"functionCall":null}]},"finishReason":null,"index":null}],
+    let nulls = r#"{"candidates":[null,{"content":{"parts":[null,{"text":null,"thought":null,"thoughtSignature":null},{"functionCall":{"id":null,"name":"x","args":null}},{"functionCall":null}]},"finishReason":null,"index":null}],
         "promptFeedback":null,"usageMetadata":{"promptTokenCount":null},"modelVersion":null,"responseId":null,"error":null}"#;
     let reply = Gemini::response(nulls).unwrap().reply;
-    assert_eq!(reply.parts, [Part::call(ToolCall::new("", "", "{}"))]);
+    assert_eq!(reply.parts, [Part::call(ToolCall::new("", "x", "{}"))]);
+    assert!(Gemini::response(&nulls.replace("\"x\"", "null")).is_err());
     let args = format!("{}1{}", "{\"a\":".repeat(5000), "}".repeat(5000));
     let deep = format!(
         r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"name":"x","args":{args}}}}}]}}}}]}}"#

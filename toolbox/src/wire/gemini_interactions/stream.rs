@@ -1,7 +1,5 @@
 //! Reads a reply of Gemini Interactions, event by event.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,18 +8,19 @@ use super::response::{FAILURE_WORDS, InteractionIn, StepIn, StepObject, TokenCou
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse};
 use crate::wire::failure::service_error;
+use crate::wire::pieces::{self, OpenParts, begun_arguments, same_arguments};
 use crate::wire::{ResponseStream, WireError};
 
 /// Reads a streamed reply of [`GeminiInteractions`](super::GeminiInteractions): from
 /// `interaction.created` to `interaction.completed`.
 ///
 /// The last event has the status and the token counts, and no steps: those are put together from
-/// their pieces.
+/// their pieces. A reply with a call whose step did not end is cut off, and none of its calls is
+/// run.
 #[derive(Debug, Default)]
 pub struct GeminiInteractionsStream {
     steps: Vec<OpenStep>,
-    /// The position of the step of an index; indices are the service's own and may be any number.
-    places: HashMap<u64, usize>,
+    parts: OpenParts,
     interaction: InteractionIn,
     completed: bool,
 }
@@ -37,6 +36,7 @@ struct OpenStep {
 #[derive(Deserialize)]
 struct StreamEvent<'a> {
     event_type: Option<String>,
+    #[serde(default, deserialize_with = "pieces::index")]
     index: Option<u64>,
     step: Option<StepObject>,
     #[serde(borrow)]
@@ -68,6 +68,9 @@ impl ResponseStream for GeminiInteractionsStream {
         }
         self.interaction.usage = event.usage.or(self.interaction.usage.take());
         match event.event_type.as_deref().unwrap_or_default() {
+            kind if self.completed && kind.starts_with("step.") => {
+                return Err(WireError::Invalid(format!("a `{kind}` follows after the end")));
+            }
             "interaction.created" => self.update(event.interaction.unwrap_or_default()),
             "interaction.completed" => {
                 let last = event.interaction.ok_or_else(|| missing("interaction"))?;
@@ -80,7 +83,7 @@ impl ResponseStream for GeminiInteractionsStream {
                 let delta = event.delta.ok_or_else(|| missing("delta"))?;
                 self.delta(event.index, delta, emit)?;
             }
-            "step.stop" => self.stop(event.index, emit),
+            "step.stop" => self.stop(event.index, emit)?,
             // `interaction.status_update`, and future events.
             _ => {}
         }
@@ -93,12 +96,28 @@ impl ResponseStream for GeminiInteractionsStream {
         }
         // A service that sends the steps at the end need not have sent them before.
         let last = self.interaction.take_steps()?;
-        let steps = if self.steps.is_empty() {
-            last
-        } else {
-            self.steps.into_iter().map(OpenStep::into_step).collect()
+        if self.steps.is_empty() {
+            return self.interaction.into_response(last);
+        }
+        let steps: Result<Vec<StepIn>, _> =
+            self.steps.into_iter().map(OpenStep::into_step).collect();
+        let steps = steps?;
+        let called = |steps: &[StepIn]| {
+            let calls = steps.iter().filter(|(step, _)| kind(step) == "function_call");
+            calls.map(|(step, _)| step.get("name").cloned()).collect::<Vec<_>>()
         };
-        self.interaction.into_response(steps)
+        let is_same = last.is_empty() || called(&last) == called(&steps);
+        let response = self.interaction.into_response(steps)?;
+        match () {
+            () if !response.reply.finish.allows_calls() => {}
+            () if self.parts.has_open_call() => return Err(WireError::CutOff),
+            () if !is_same => {
+                let what = "the steps of the last event make other calls than those before it";
+                return Err(WireError::Invalid(what.into()));
+            }
+            () => {}
+        }
+        Ok(response)
     }
 }
 
@@ -121,7 +140,7 @@ impl GeminiInteractionsStream {
     }
 
     fn start(&mut self, index: Option<u64>, step: StepObject, emit: &mut dyn FnMut(Delta)) {
-        let place = self.steps.len();
+        let place = self.parts.start(index, kind(&step) == "function_call");
         let text = |key: &str| step.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let begun = |key: &str| {
             let contents = step.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -136,14 +155,6 @@ impl GeminiInteractionsStream {
             _ => {}
         }
         self.steps.push(OpenStep { step, arguments: None });
-        self.places.insert(index.unwrap_or(place as u64), place);
-    }
-
-    fn place(&self, index: Option<u64>) -> Option<usize> {
-        match index {
-            Some(index) => self.places.get(&index).copied(),
-            None => self.steps.len().checked_sub(1),
-        }
     }
 
     fn delta(
@@ -152,10 +163,13 @@ impl GeminiInteractionsStream {
         delta: &RawValue,
         emit: &mut dyn FnMut(Delta),
     ) -> Result<(), WireError> {
-        let place = self.place(index);
+        let place = self.parts.place(index)?;
         let Some((place, open)) = place.and_then(|at| Some((at, self.steps.get_mut(at)?))) else {
             return Err(WireError::Invalid("a `step.delta` belongs to no step".into()));
         };
+        if open.is_call() && !self.parts.is_open_call(place) {
+            return Err(WireError::Invalid("a `step.delta` follows its step".into()));
+        }
         let mut delta: StepObject = serde_json::from_str(delta.get())?;
         let kind = kind(&delta).to_owned();
         match kind.as_str() {
@@ -172,6 +186,9 @@ impl GeminiInteractionsStream {
             }
             "thought_signature" => open.append("signature", text(&mut delta, "signature")?),
             "arguments_delta" => {
+                if matches!(self::kind(&open.step), "model_output" | "thought") {
+                    return Err(WireError::Invalid("arguments belong to no call".into()));
+                }
                 let text = text(&mut delta, "arguments")?;
                 open.arguments.get_or_insert_default().push_str(&text);
                 if self::kind(&open.step) == "function_call" {
@@ -187,24 +204,26 @@ impl GeminiInteractionsStream {
         Ok(())
     }
 
-    /// Emits the arguments of a call that came with its start.
-    fn stop(&self, index: Option<u64>, emit: &mut dyn FnMut(Delta)) {
-        let Some((place, open)) = self.place(index).and_then(|at| Some((at, self.steps.get(at)?)))
-        else {
-            return;
-        };
-        let arguments = open.step.get("arguments").filter(|arguments| {
-            arguments.as_object().is_some_and(|arguments| !arguments.is_empty())
-        });
-        if let (None, "function_call", Some(arguments)) =
-            (&open.arguments, kind(&open.step), arguments)
-        {
-            emit(Delta::Arguments { index: place, text: arguments.to_string() });
+    /// Ends a step, and emits the arguments of a call that came with its start.
+    fn stop(&mut self, index: Option<u64>, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
+        let Some(place) = self.parts.place(index)? else { return Ok(()) };
+        let open = &self.steps[place];
+        let has_pieces = open.arguments.as_ref().is_some_and(|text| !text.trim().is_empty());
+        if !self.parts.stop(place) || has_pieces {
+            return Ok(());
         }
+        if let Some(text) = open.step.get("arguments").and_then(begun_arguments) {
+            emit(Delta::Arguments { index: place, text });
+        }
+        Ok(())
     }
 }
 
 impl OpenStep {
+    fn is_call(&self) -> bool {
+        kind(&self.step) == "function_call"
+    }
+
     fn append(&mut self, key: &str, more: String) {
         match self.step.get_mut(key) {
             Some(Value::String(text)) => text.push_str(&more),
@@ -249,17 +268,18 @@ impl OpenStep {
         }
     }
 
-    fn into_step(self) -> StepIn {
+    fn into_step(self) -> Result<StepIn, WireError> {
         let Self { mut step, arguments } = self;
         let arguments = arguments.filter(|text| !text.trim().is_empty());
         if kind(&step) == "function_call" {
-            return (step, arguments.map(Arguments::from));
+            same_arguments(step.get("arguments"), arguments.as_deref().unwrap_or_default())?;
+            return Ok((step, arguments.map(Arguments::from)));
         }
         if let Some(text) = arguments {
             let value = serde_json::from_str(&text).unwrap_or_else(|_| text.into());
             step.insert("arguments".to_owned(), value);
         }
-        (step, None)
+        Ok((step, None))
     }
 }
 

@@ -25,10 +25,12 @@ fn streamed(events: &str) -> Result<(ModelResponse, Vec<Delta>), WireError> {
 fn as_events(body: &str) -> String {
     let whole: Value = serde_json::from_str(body).unwrap();
     let steps = whole["steps"].as_array().cloned().unwrap_or_default();
-    let starts = steps
-        .iter()
-        .enumerate()
-        .map(|(index, step)| json!({"event_type": "step.start", "index": index, "step": step}));
+    let starts = steps.iter().enumerate().flat_map(|(index, step)| {
+        [
+            json!({"event_type": "step.start", "index": index, "step": step}),
+            json!({"event_type": "step.stop", "index": index}),
+        ]
+    });
     let mut last = whole.clone();
     last.as_object_mut().unwrap().shift_remove("steps");
     let end = json!({"event_type": "interaction.completed", "interaction": last});

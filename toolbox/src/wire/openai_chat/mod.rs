@@ -1,5 +1,6 @@
 //! `OpenAI` Chat Completions, and the many services that imitate it.
 
+mod calls;
 mod history;
 mod request;
 mod response;

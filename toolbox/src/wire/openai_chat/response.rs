@@ -218,8 +218,15 @@ impl ChatMessage {
         for call in self.tool_calls {
             gathered.calls.push(call.read()?);
         }
-        if let Some(function) = self.function_call {
-            gathered.calls.push((function.read(String::new()), None));
+        let older = self.function_call.map(|function| function.read(String::new()));
+        match older.filter(|call| !(call.name.is_empty() && call.arguments.as_str().is_empty())) {
+            None => {}
+            Some(older) if gathered.calls.is_empty() => gathered.calls.push((older, None)),
+            // Some services write their only call in both forms.
+            Some(older) => match &gathered.calls[..] {
+                [(call, _)] if call.name == older.name && call.arguments == older.arguments => {}
+                _ => return Err(invalid("a reply has both `tool_calls` and `function_call`")),
+            },
         }
         Ok(gathered)
     }

@@ -1,22 +1,18 @@
 //! Reads a reply that comes in chunks.
 
-use std::collections::HashMap;
-
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::response::{
-    ChatEnvelope, Custom, EchoedCall, Gathered, arguments, marked_custom, nullable,
-    shown_reasoning, with_extra,
-};
-use crate::call::{Arguments, ToolCall};
-use crate::model::{Delta, ModelResponse, Usage};
-use crate::wire::openai::custom::{INPUT_END, input_piece};
+use super::calls::{Piece, PieceText, StreamedCalls};
+use super::response::{ChatEnvelope, Custom, Gathered, nullable, shown_reasoning};
+use crate::model::{Delta, Finish, ModelResponse, Usage};
 use crate::wire::openai::{invalid, read, reported, usage};
-use crate::wire::{ResponseStream, WireError};
+use crate::wire::{ResponseStream, WireError, pieces};
 
 #[derive(Deserialize)]
 struct ChunkChoice {
+    #[serde(default, deserialize_with = "pieces::index")]
     index: Option<u64>,
     #[serde(default, deserialize_with = "nullable")]
     delta: MessageDelta,
@@ -37,8 +33,9 @@ struct MessageDelta {
     function_call: Option<FunctionPiece>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct CallPiece {
+    #[serde(default, deserialize_with = "pieces::index")]
     index: Option<u64>,
     id: Option<String>,
     function: Option<FunctionPiece>,
@@ -50,58 +47,61 @@ struct CallPiece {
 struct FunctionPiece {
     name: Option<String>,
     #[serde(default, deserialize_with = "arguments")]
-    arguments: Arguments,
+    arguments: PieceText,
+}
+
+/// Reads a piece of arguments: JSON text in a string, or the value itself, which some services
+/// send.
+fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PieceText, D::Error> {
+    let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else {
+        return Ok(PieceText::default());
+    };
+    if raw.get().starts_with('"') {
+        let text = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
+        return Ok(PieceText::Json(text));
+    }
+    Ok(PieceText::Value(String::from(Box::<str>::from(raw))))
+}
+
+impl CallPiece {
+    fn into_piece(self) -> Piece {
+        let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let (name, text) = match (self.function, self.custom) {
+            (Some(function), _) => (function.name, function.arguments),
+            (None, Some(custom)) => {
+                (custom.name, PieceText::Input(custom.input.unwrap_or_default()))
+            }
+            (None, None) => (None, PieceText::default()),
+        };
+        Piece {
+            index: self.index,
+            id: some(self.id),
+            name: some(name),
+            text,
+            extra: self.extra_content,
+        }
+    }
 }
 
 /// Reads the chunks of a Chat Completions stream.
 ///
-/// Forgiving where services differ: calls without an index, an id or a name repeated in every
-/// chunk, arguments all at once, token counts in a chunk of their own. The reply is complete once a
-/// chunk gives a finish reason.
+/// Forgiving where services differ: calls without an index or an id, ids and names repeated in
+/// every chunk, a name that comes last, arguments all at once, token counts in a chunk of their own.
+/// The reply is complete once a chunk gives a finish reason, after the last piece of a call.
+///
+/// The reply has exactly the calls that were made. Where pieces can be read in two ways, such as a
+/// name that may be one in two pieces or two calls, it is refused as [`WireError::Invalid`], and
+/// none of its calls is run.
 #[derive(Default)]
 pub struct OpenAiChatStream {
     id: Option<String>,
     model: Option<String>,
     gathered: Gathered,
-    calls: Vec<CallSoFar>,
-    /// The position of the call of an index; a map, because an index may be any number.
-    places: HashMap<u64, usize>,
+    calls: StreamedCalls,
+    /// The call in the older form, which has no index and is the only one.
+    older: StreamedCalls,
     usage: Usage,
     ended: bool,
-}
-
-#[derive(Default)]
-struct CallSoFar {
-    /// The index that its deltas carry.
-    part: usize,
-    id: String,
-    name: String,
-    arguments: String,
-    is_custom: bool,
-    extra: Option<Value>,
-    announced: bool,
-}
-
-impl CallSoFar {
-    /// Returns a piece of a text as a piece of the JSON that the call is read as.
-    fn input(&mut self, text: &str) -> String {
-        self.is_custom = true;
-        if text.is_empty() {
-            return String::new();
-        }
-        input_piece(text, self.arguments.is_empty())
-    }
-
-    /// Returns the end of the arguments of a custom call.
-    fn input_end(&self) -> String {
-        let start = if self.arguments.is_empty() { input_piece("", true) } else { String::new() };
-        start + INPUT_END
-    }
-
-    fn into_call(self) -> EchoedCall {
-        let call = ToolCall::new(self.id, self.name, self.arguments);
-        if self.is_custom { marked_custom(call) } else { with_extra(call, self.extra) }
-    }
 }
 
 impl std::fmt::Debug for OpenAiChatStream {
@@ -135,17 +135,12 @@ impl ResponseStream for OpenAiChatStream {
         if chunk.usage.is_some() {
             self.usage = usage(chunk.usage.as_ref());
         }
-        for choice in chunk.choices {
+        for (position, choice) in (0..).zip(chunk.choices) {
             if let Some(error) = reported(choice.error.as_ref()) {
                 return Err(error);
             }
-            if choice.index.unwrap_or_default() == 0 {
-                self.take(choice.delta, emit)?;
-                let finish = choice.finish_reason.filter(|word| !word.is_empty());
-                if finish.is_some() && self.gathered.finish.is_none() {
-                    self.end_inputs(emit);
-                }
-                self.gathered.finish = finish.or_else(|| self.gathered.finish.take());
+            if choice.index.unwrap_or(position) == 0 {
+                self.take(choice.delta, choice.finish_reason, emit)?;
             }
         }
         Ok(())
@@ -157,18 +152,69 @@ impl ResponseStream for OpenAiChatStream {
         if self.gathered.finish.is_none() {
             return Err(WireError::CutOff);
         }
-        self.gathered.calls = self.calls.into_iter().map(CallSoFar::into_call).collect();
-        Ok(ModelResponse {
-            reply: self.gathered.into_reply()?,
-            usage: self.usage,
-            model: self.model,
-            id: self.id,
-        })
+        let doubt = self.calls.doubt().or_else(|| self.older.doubt());
+        let has_blank = self.calls.has_blank() || self.older.has_blank();
+        self.gathered.calls = self.calls.into_calls();
+        let older = self.older.into_calls();
+        if !(older.is_empty() || self.gathered.calls.is_empty()) {
+            return Err(invalid("a reply has both `tool_calls` and `function_call`"));
+        }
+        self.gathered.calls.extend(older);
+        let reply = self.gathered.into_reply()?;
+        match doubt {
+            Some(doubt) if reply.finish.allows_calls() => return Err(doubt),
+            // A reason that is not known may be that of a reply which was cut off.
+            None if has_blank && matches!(reply.finish, Finish::Other(_)) => {
+                return Err(WireError::CutOff);
+            }
+            _ => {}
+        }
+        Ok(ModelResponse { reply, usage: self.usage, model: self.model, id: self.id })
     }
 }
 
 impl OpenAiChatStream {
-    fn take(&mut self, piece: MessageDelta, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
+    fn take(
+        &mut self,
+        mut piece: MessageDelta,
+        finish: Option<String>,
+        emit: &mut dyn FnMut(Delta),
+    ) -> Result<(), WireError> {
+        let (calls, older) = (std::mem::take(&mut piece.tool_calls), piece.function_call.take());
+        self.take_text(piece, emit)?;
+        if !calls.is_empty() || older.is_some() {
+            // A reason before the last piece of a call is not the end.
+            self.gathered.finish = None;
+        }
+        let before = self.parts_before();
+        for call in calls {
+            self.calls.take(call.into_piece(), before, emit)?;
+        }
+        if let Some(function) = older {
+            let index = Some(0);
+            let name = function.name.filter(|name| !name.is_empty());
+            let piece = Piece { index, name, text: function.arguments, ..Piece::default() };
+            self.older.take(piece, before + self.calls.len(), emit)?;
+        }
+        let finish = finish.filter(|word| !word.is_empty());
+        if finish.is_some() {
+            self.calls.end_inputs(emit);
+        }
+        self.gathered.finish = finish.or_else(|| self.gathered.finish.take());
+        Ok(())
+    }
+
+    /// Returns the number of parts before the calls.
+    fn parts_before(&self) -> usize {
+        usize::from(!self.gathered.reasoning.is_empty())
+            + usize::from(!(self.gathered.content.is_empty() && self.gathered.refusal.is_empty()))
+    }
+
+    fn take_text(
+        &mut self,
+        piece: MessageDelta,
+        emit: &mut dyn FnMut(Delta),
+    ) -> Result<(), WireError> {
         let reasoning = match piece.reasoning_content.filter(|text| !text.is_empty()) {
             Some(text) => {
                 if !self.gathered.echo_reasoning {
@@ -196,92 +242,6 @@ impl OpenAiChatStream {
         for added in added.into_iter().filter(|added| !added.is_empty()) {
             emit(Delta::Text(added.to_owned()));
         }
-        for call in piece.tool_calls {
-            self.take_call(call, emit)?;
-        }
-        if let Some(function) = piece.function_call {
-            let call =
-                CallPiece { index: Some(0), function: Some(function), ..CallPiece::default() };
-            self.take_call(call, emit)?;
-        }
         Ok(())
-    }
-
-    fn take_call(
-        &mut self,
-        piece: CallPiece,
-        emit: &mut dyn FnMut(Delta),
-    ) -> Result<(), WireError> {
-        let CallPiece { index, id, function, custom, extra_content } = piece;
-        let id = id.filter(|id| !id.is_empty());
-        let is_custom = function.is_none() && custom.is_some();
-        let (name, text) = match (function, custom) {
-            (Some(function), _) => (function.name, function.arguments.into_string()),
-            (None, Some(custom)) => (custom.name, custom.input.unwrap_or_default()),
-            (None, None) => (None, String::new()),
-        };
-        let name = name.filter(|name| !name.is_empty());
-        let place = match self.place(index, id.as_deref(), name.as_deref()) {
-            Some(place) => place,
-            None if index.is_none() && id.is_none() && name.is_none() => {
-                return Err(invalid("a piece of a call belongs to no call"));
-            }
-            None => self.begin(index),
-        };
-        let call = &mut self.calls[place];
-        if call.id.is_empty() {
-            call.id = id.unwrap_or_default();
-        }
-        if call.name.is_empty() {
-            call.name = name.unwrap_or_default();
-        }
-        call.extra = extra_content.or_else(|| call.extra.take());
-        let text = if is_custom { call.input(&text) } else { text };
-        let is_known = !call.name.is_empty() || !text.is_empty();
-        if is_known && !call.announced {
-            call.announced = true;
-            let (id, name) = (call.id.clone(), call.name.clone());
-            emit(Delta::Call { index: call.part, id, name });
-        }
-        if !text.is_empty() {
-            call.arguments.push_str(&text);
-            emit(Delta::Arguments { index: call.part, text });
-        }
-        Ok(())
-    }
-
-    /// Ends the arguments of custom calls, which come as a text without an end of its own.
-    fn end_inputs(&mut self, emit: &mut dyn FnMut(Delta)) {
-        for call in self.calls.iter_mut().filter(|call| call.is_custom) {
-            let text = call.input_end();
-            call.arguments.push_str(&text);
-            emit(Delta::Arguments { index: call.part, text });
-        }
-    }
-
-    /// Returns the call that a piece continues, if it continues one.
-    fn place(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
-        let Some(index) = index else {
-            return match (id, name) {
-                (Some(id), _) => self.calls.iter().rposition(|call| call.id == id),
-                (None, Some(_)) => None,
-                (None, None) => self.calls.len().checked_sub(1),
-            };
-        };
-        let place = *self.places.get(&index)?;
-        // Some services number every call zero: another id together with a name is another call.
-        let known = &self.calls[place].id;
-        let other = name.is_some() && id.is_some_and(|id| !known.is_empty() && known != id);
-        (!other).then_some(place)
-    }
-
-    fn begin(&mut self, index: Option<u64>) -> usize {
-        let place = self.calls.len();
-        let part = place
-            + usize::from(!self.gathered.reasoning.is_empty())
-            + usize::from(!(self.gathered.content.is_empty() && self.gathered.refusal.is_empty()));
-        self.places.extend(index.map(|index| (index, place)));
-        self.calls.push(CallSoFar { part, ..CallSoFar::default() });
-        place
     }
 }

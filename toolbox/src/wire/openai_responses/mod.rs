@@ -1,6 +1,7 @@
 //! `OpenAI` Responses.
 
 mod history;
+mod items;
 mod request;
 mod response;
 mod stream;

@@ -70,6 +70,12 @@ impl ResponseObject {
             _ => Finish::Length,
         });
         let items = self.output.ok_or_else(|| invalid("there is no `output`"))?;
+        // A call that is not complete, in a response that is.
+        let is_cut = |item: &Value| item.get("status").is_some_and(|status| status == "incomplete");
+        let cut = cut.or_else(|| {
+            let mut calls = items.iter().filter(|item| item.get("name").is_some());
+            calls.any(is_cut).then_some(Finish::Length)
+        });
         let mut reply = read_items(items)?;
         reply.finish = cut.unwrap_or(reply.finish);
         let usage = usage(self.usage.as_ref());
