@@ -1,6 +1,7 @@
 //! The catalog, and its gateway.
 
 mod catalog;
+mod envelope;
 mod gateway;
 mod requests;
 

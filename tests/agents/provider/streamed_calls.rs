@@ -73,7 +73,7 @@ async fn what_runs_is_what_was_called() {
                     async { "done" }
                 })
             };
-            let model = crate::model(&server).retries(0);
+            let model = super::model(&server).retries(0);
             let agent =
                 Agent::builder(model).tools(vec![tool("wipe"), tool("list")]).build().unwrap();
             let run = agent.run("clean up");

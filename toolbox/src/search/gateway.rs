@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::envelope::Envelope;
 use super::{Catalog, EmbedError, Embedder, Embeddings, Hit, Ranking, Search};
 use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
 use crate::collection::{Snapshot, ToolBox, WeakToolBox};
@@ -290,7 +291,7 @@ impl Gateway {
     }
 
     async fn execute(&self, context: &ToolContext, text: &str) -> ToolResult {
-        let wanted = match ExecuteCall::read(text) {
+        let wanted = match Envelope::read(text) {
             Ok(wanted) => wanted,
             Err(what) => {
                 return ToolResult::refusal(FailureKind::InvalidArguments, what);
@@ -377,45 +378,11 @@ struct FoundTools {
     note: Option<String>,
 }
 
-/// The arguments of `toolbox_execute`.
-struct ExecuteCall {
-    name: String,
-    arguments: Arguments,
-}
-
-impl ExecuteCall {
-    /// Reads a name and arguments, which may be an object, or JSON text of one, or missing.
-    fn read(text: &str) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct ExecuteArguments<'a> {
-            #[serde(alias = "toolId", alias = "tool_id", alias = "tool")]
-            name: String,
-            #[serde(borrow, default)]
-            arguments: Option<&'a RawValue>,
-        }
-        let arguments_in: ExecuteArguments<'_> = serde_json::from_str(text).map_err(|error| {
-            let error = quote(&error.to_string(), MESSAGE);
-            format!(
-                "the arguments for `{EXECUTE}` were refused: {error}; \
-                 send {{\"name\": the tool's name, \"arguments\": its arguments}}"
-            )
-        })?;
-        let raw = arguments_in.arguments.map_or("{}", RawValue::get);
-        // JSON text within a JSON string is unwrapped once; further interpretation is left to the
-        // tool.
-        let arguments = match serde_json::from_str::<String>(raw) {
-            Ok(text) => Arguments::from(text),
-            Err(_) => Arguments::from(raw),
-        };
-        Ok(Self { name: arguments_in.name, arguments })
-    }
-}
-
 /// Returns the call that a call of the gateway makes, if it is one and names a tool.
 #[cfg(feature = "agent")]
 pub(crate) fn called_through(call: &ToolCall) -> Option<ToolCall> {
-    let wanted = (call.name == EXECUTE).then(|| ExecuteCall::read(call.arguments.as_str()))?;
-    let ExecuteCall { name, arguments } = wanted.ok()?;
+    let wanted = (call.name == EXECUTE).then(|| Envelope::read(call.arguments.as_str()))?;
+    let Envelope { name, arguments } = wanted.ok()?;
     Some(ToolCall::new(call.id.as_str(), name, arguments))
 }
 
@@ -517,15 +484,7 @@ impl Toolset for Gateway {
         let call = Tool::raw(
             EXECUTE,
             "Calls a tool that was found.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "arguments": {"type": "string", "description": "Its arguments as JSON text"},
-                },
-                "required": ["name", "arguments"],
-                "additionalProperties": false,
-            }),
+            Envelope::schema(),
             move |context: ToolContext, arguments: Arguments| {
                 let gateway = Arc::clone(&execute);
                 async move { gateway.execute(&context, arguments.as_str()).await }

@@ -41,6 +41,7 @@
 mod catalog;
 mod compact;
 mod embed;
+mod envelope;
 mod explain;
 mod fields;
 mod gateway;
