@@ -11,6 +11,7 @@ use super::audited::boxed;
 use serde_json::Value;
 use toolbox::audit::{self, AuditError, AuditLog, AuditReport, ChainBreak};
 use toolbox::context::{Conversation, Decision, Principal};
+use toolbox::search::{EXECUTE, Gateway};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Agent, Tool, ToolBox, ToolCall, ToolContext};
 
@@ -81,6 +82,45 @@ async fn each_decision_and_each_result_is_one_line() {
         let report = audit::verify_log(&path).unwrap();
         assert_eq!((report.lines, report.first, report.last, report.torn_bytes), (8, 1, 8, 0));
         assert_eq!(report.head, field(&lines[7], "hash"));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_carries_another_is_recorded_without_its_secrets() {
+    const SECRET: &str = "hunter2";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = AuditLog::builder(&path).synchronous(true).arguments(true).open().unwrap();
+    let toolbox = ToolBox::builder().tools(login().deferred()).audit(&log).build().unwrap();
+    toolbox.register(Gateway::over(&toolbox));
+    let call = |name: &str, pin: &str| serde_json::json!({"name": name, "arguments": {"user": "ada", "pin": pin}});
+    let other = "other";
+    let pairs = [
+        (EXECUTE, call("login", SECRET), call("login", other)),
+        (EXECUTE, call("nothing", SECRET), call("nothing", other)),
+        ("nothing", call("x", SECRET), call("x", other)),
+        (
+            "login",
+            serde_json::json!({"user": "ada", SECRET: 1}),
+            serde_json::json!({"user": "ada", other: 1}),
+        ),
+    ];
+    for (tool, one, two) in pairs {
+        let before = lines(&path).len();
+        for arguments in [one, two] {
+            toolbox.call(ToolCall::new("c", tool, arguments)).await;
+        }
+        log.flush().await.unwrap();
+        let lines = &lines(&path)[before..];
+        let (first, second) = lines.split_at(lines.len() / 2);
+        assert!(!first.is_empty() && first.len() == second.len(), "{lines:?}");
+        // Neither the secret nor a digest of it: with another one, the lines say the same.
+        for (first, second) in first.iter().zip(second) {
+            for name in ["tool", "arguments", "arguments_sha256"] {
+                assert_eq!(first[name], second[name], "{tool}: {name}");
+            }
+            assert!(!first.to_string().contains(SECRET), "{first}");
+        }
     }
 }
 

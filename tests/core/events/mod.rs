@@ -1,6 +1,7 @@
 //! The stream of events: what calls report, to whom, and what a sink cannot do to them.
 
 mod calls;
+mod envelopes;
 mod sinks;
 
 use support::Seen;

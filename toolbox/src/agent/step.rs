@@ -20,7 +20,8 @@ use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelResponse, Part, Replied,
     Reply, ToolChoice,
 };
-use crate::validate::has_secrets;
+use crate::tool::Tool;
+use crate::validate::may_hide;
 
 mod account;
 mod answer;
@@ -488,11 +489,15 @@ fn paused_for(paused: &Paused) -> StopReason {
     }
 }
 
-/// Returns `true` if the schema of a tool marks an argument as secret.
+/// Returns `true` if arguments of a tool may have to be hidden: by its schema, by that of a tool
+/// which its call names, or because there is no tool of the name.
 fn takes_secret(toolbox: &ToolBox, name: &str) -> bool {
+    if TypedAnswer::is_any(name) {
+        return false;
+    }
     let own = toolbox.own_name(name);
     let tool = toolbox.get(own.as_deref().unwrap_or(name));
-    tool.is_some_and(|tool| has_secrets(&tool.definition().input_schema))
+    may_hide(tool.as_ref().map(Tool::definition))
 }
 
 fn without_calls(mut reply: Reply) -> Reply {

@@ -61,7 +61,7 @@ use crate::context::auditor::{AuditedStep, CallAuditor};
 use crate::context::{Conversation, Decision, Principal, ToolContext};
 use crate::event::DecisionKind;
 use crate::future::BoxFuture;
-use crate::validate::without_secrets;
+use crate::validate::shown;
 
 /// The code of a call whose decision or result could not be recorded.
 const NOT_RECORDED: &str = "audit.not_recorded";
@@ -255,9 +255,7 @@ impl AuditLog {
         let definition = context.tool.clone();
         let arguments = arguments.as_str().to_owned();
         let finish = move |mut call: AuditedCall| {
-            let schema = definition.as_ref().map(|definition| &definition.input_schema);
-            let shown = schema.and_then(|schema| without_secrets(&arguments, schema));
-            let shown = shown.unwrap_or(arguments);
+            let shown = shown(definition.as_deref(), &arguments).unwrap_or(arguments);
             call.arguments_sha256 = digest(shown.as_bytes());
             call.arguments = with_arguments.then_some(shown);
             call

@@ -20,6 +20,7 @@
 //! | find descriptions that say too little | [`Lint`] |
 
 mod callers;
+mod carried;
 mod grammar;
 mod icon;
 mod lint;
@@ -31,6 +32,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use callers::Callers;
+pub(crate) use carried::{CarriedTools, EXECUTE_TOOL};
 pub use grammar::Grammar;
 pub use icon::{Icon, IconTheme};
 pub use lint::Lint;
@@ -114,6 +116,9 @@ pub struct ToolDefinition {
     /// `true` if it comes from an untrusted source and was not approved.
     #[serde(skip)]
     pub(crate) untrusted: bool,
+    /// The tools that its calls call, if they are envelopes of other calls.
+    #[serde(skip)]
+    pub(crate) carried: Option<CarriedTools>,
 }
 
 impl ToolDefinition {
@@ -150,6 +155,7 @@ impl ToolDefinition {
             meta: Map::new(),
             hint_title: None,
             untrusted: false,
+            carried: None,
         }
     }
 

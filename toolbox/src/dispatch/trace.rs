@@ -10,7 +10,7 @@ use tracing::instrument::Instrumented;
 use super::admitted::OwnedCall;
 use crate::call::ToolResult;
 pub(super) use crate::context::trace::are_spans_on as is_on;
-use crate::validate::without_secrets;
+use crate::validate::shown;
 
 /// Instruments work that moves to its own task with the current span.
 pub(super) fn carried<F: Future>(future: F) -> Instrumented<F> {
@@ -58,7 +58,7 @@ impl Span {
         let record_content = call.shared.settings.record_content;
         if record_content {
             let text = call.arguments.as_str();
-            let shown = without_secrets(text, &definition.input_schema);
+            let shown = shown(Some(definition), text);
             span.record("gen_ai.tool.call.arguments", shown.as_deref().unwrap_or(text));
         }
         span.in_scope(|| tracing::info!(tool, "tool started"));

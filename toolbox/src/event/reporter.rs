@@ -12,9 +12,9 @@ use crate::call::{Arguments, ToolResult, new_id};
 use crate::context::observer::{CallObserver, CallReport};
 use crate::context::{Answer, Conversation, Decision, Principal, ToolContext};
 use crate::cost::Cost;
-use crate::definition::Schema;
+use crate::definition::ToolDefinition;
 use crate::model::Usage;
-use crate::validate::{has_secrets, without_secrets};
+use crate::validate;
 
 /// Sends the events of calls, and of one agent's run, to sinks; does nothing without one.
 #[derive(Debug, Clone, Default)]
@@ -297,18 +297,12 @@ pub(crate) fn decided(
 
 /// Returns arguments without the values that the schema of the tool marks as secret.
 fn shown(context: &ToolContext, text: &str) -> Arguments {
-    match &context.tool {
-        Some(definition) => shown_arguments(&definition.input_schema, text),
-        None => Arguments::from(text),
-    }
+    shown_arguments(context.tool.as_deref(), text)
 }
 
-/// Returns arguments without the values that a schema marks as secret.
-pub(crate) fn shown_arguments(schema: &Schema, text: &str) -> Arguments {
-    if !schema.has_secrets(has_secrets) {
-        return Arguments::from(text);
-    }
-    without_secrets(text, schema).map_or_else(|| Arguments::from(text), Arguments::from)
+/// Returns arguments without the values that a tool marks as secret.
+pub(crate) fn shown_arguments(tool: Option<&ToolDefinition>, text: &str) -> Arguments {
+    validate::shown(tool, text).map_or_else(|| Arguments::from(text), Arguments::from)
 }
 
 fn now_in_milliseconds() -> SystemTime {

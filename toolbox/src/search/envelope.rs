@@ -47,14 +47,17 @@ impl Envelope {
     /// Reads an envelope: as closed as its schema, with the safe repairs of any call's arguments.
     ///
     /// The arguments may be an object, JSON text of one, empty or null. They may be missing where
-    /// nothing else stands beside the name.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
+    /// nothing else stands beside the name. `may_show` says whether a message may have a key that
+    /// stands beside the arguments for a tool: no value is shown, since what is secret is known to
+    /// the tool alone.
+    pub(super) fn read(text: &str, may_show: impl Fn(&str, &str) -> bool) -> Result<Self, String> {
         let arguments = json!({"type": ["object", "string", "null"]});
         let name = json!({"type": "string"});
         let schema = json!({
             "type": "object",
             "properties": {"name": name, "tool": name, "tool_id": name, "toolId": name, "arguments": arguments},
             "additionalProperties": false,
+            "writeOnly": true,
         });
         let outcome = check_arguments(text, &schema, &ValidationLimits { depth: DEPTH });
         let (text, faults) = match outcome {
@@ -66,7 +69,7 @@ impl Envelope {
         if let Ok(parts) = &parts
             && !parts.others.is_empty()
         {
-            return Err(refused(&parts.misplaced()));
+            return Err(refused(&parts.misplaced(&may_show)));
         }
         if let Some(faults) = faults {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -105,7 +108,8 @@ struct EnvelopeParts<'a> {
 
 impl EnvelopeParts<'_> {
     /// Says where the keys belong that an envelope does not have.
-    fn misplaced(&self) -> String {
+    fn misplaced(&self, may_show: &dyn Fn(&str, &str) -> bool) -> String {
+        let tool = self.names.first().map_or("", String::as_str);
         let says = |key: &String| {
             let shown = quote(key, 60);
             let lower = key.to_ascii_lowercase();
@@ -115,6 +119,8 @@ impl EnvelopeParts<'_> {
                 format!("`{shown}` is not its key: call it `arguments`")
             } else if self.names.is_empty() && FOR_NAME.contains(&lower.as_str()) {
                 format!("`{shown}` is not its key: call it `name`")
+            } else if !may_show(tool, key) {
+                "a key that is not its own stands beside `arguments`: put it inside".to_owned()
             } else {
                 format!("`{shown}` stands beside `arguments`: put it inside")
             }

@@ -15,18 +15,19 @@ use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
 use crate::collection::{Snapshot, ToolBox, WeakToolBox};
 use crate::context::promotion::Promotions;
 use crate::context::{Taint, ToolContext};
-use crate::definition::{ToolAnnotations, ToolDefinition};
+use crate::definition::{CarriedTools, ToolAnnotations, ToolDefinition};
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
 use crate::text::quote;
 use crate::tool::{Tool, Toolset};
+use crate::validate::may_hide;
 
 /// The name of the tool that searches by words.
 pub const SEARCH_WORDS: &str = crate::context::promotion::SEARCH_TOOL;
 /// The name of the tool that searches by a regular expression.
 pub const SEARCH_PATTERN: &str = "toolbox_search_regex";
 /// The name of the tool that calls a tool that was found.
-pub const EXECUTE: &str = "toolbox_execute";
+pub const EXECUTE: &str = crate::definition::EXECUTE_TOOL;
 
 /// The maximum number of hits a model can ask for.
 const MOST_HITS: u8 = 20;
@@ -291,14 +292,21 @@ impl Gateway {
     }
 
     async fn execute(&self, context: &ToolContext, text: &str) -> ToolResult {
-        let wanted = match Envelope::read(text) {
+        let Some(toolbox) = self.toolbox.upgrade() else {
+            return ToolResult::failure(FailureKind::Infrastructure, "the toolbox is gone");
+        };
+        let may_show = |tool: &str, key: &str| {
+            toolbox.get(tool).is_some_and(|tool| {
+                let definition = tool.definition();
+                let declared = definition.input_schema.get("properties");
+                !may_hide(Some(definition)) || declared.is_some_and(|all| all.get(key).is_some())
+            })
+        };
+        let wanted = match Envelope::read(text, may_show) {
             Ok(wanted) => wanted,
             Err(what) => {
                 return ToolResult::refusal(FailureKind::InvalidArguments, what);
             }
-        };
-        let Some(toolbox) = self.toolbox.upgrade() else {
-            return ToolResult::failure(FailureKind::Infrastructure, "the toolbox is gone");
         };
         if [SEARCH_WORDS, SEARCH_PATTERN, EXECUTE].contains(&wanted.name.as_str()) {
             let text = format!("call `{}` by itself, not through `{EXECUTE}`", wanted.name);
@@ -381,7 +389,8 @@ struct FoundTools {
 /// Returns the call that a call of the gateway makes, if it is one and names a tool.
 #[cfg(feature = "agent")]
 pub(crate) fn called_through(call: &ToolCall) -> Option<ToolCall> {
-    let wanted = (call.name == EXECUTE).then(|| Envelope::read(call.arguments.as_str()))?;
+    let wanted =
+        (call.name == EXECUTE).then(|| Envelope::read(call.arguments.as_str(), |_, _| false))?;
     let Envelope { name, arguments } = wanted.ok()?;
     Some(ToolCall::new(call.id.as_str(), name, arguments))
 }
@@ -439,6 +448,13 @@ impl Toolset for Gateway {
                 "additionalProperties": false,
             })
         };
+        let toolbox = self.toolbox.clone();
+        let carried = CarriedTools::found_by(move |name| {
+            let toolbox = toolbox.upgrade()?;
+            let own = toolbox.own_name(name);
+            let tool = toolbox.get(own.as_deref().unwrap_or(name))?;
+            Some(Arc::clone(tool.shared_definition().arc()))
+        });
         let (words, pattern, execute) = (Arc::clone(&self), Arc::clone(&self), self);
         let by_words = Tool::raw(
             SEARCH_WORDS,
@@ -499,7 +515,7 @@ impl Toolset for Gateway {
             by_words.with_annotations(looks),
             by_pattern.with_annotations(looks),
             // The called tool has a time limit of its own, and reads its arguments itself.
-            call.without_timeout().with_unchecked_arguments().forwarding(),
+            call.without_timeout().with_unchecked_arguments().forwarding().carrying(carried),
         ]
     }
 }

@@ -17,8 +17,8 @@ use crate::call::ToolResult;
 use crate::context::approval::Approval;
 use crate::context::{Approver, Requirement, StateMap, ToolContext};
 use crate::definition::{
-    Callers, Grammar, Icon, InvalidNameError, Namespace, ToolAnnotations, ToolDefinition,
-    check_name,
+    Callers, CarriedTools, EXECUTE_TOOL, Grammar, Icon, InvalidNameError, Namespace,
+    ToolAnnotations, ToolDefinition, check_name,
 };
 use crate::dialect::SharedDefinition;
 use crate::future::BoxFuture;
@@ -306,7 +306,14 @@ impl Tool {
     }
 
     pub(crate) fn with_name_at_source(mut self, name: Arc<str>) -> Self {
+        let is_envelope = &*name == EXECUTE_TOOL;
         self.inner_mut().name_at_source = Some(name);
+        if is_envelope { self.carrying(CarriedTools::elsewhere()) } else { self }
+    }
+
+    /// Marks the calls of the tool as envelopes of calls of these tools, for those who only watch.
+    pub(crate) fn carrying(mut self, tools: CarriedTools) -> Self {
+        self.inner_mut().definition.make_mut().carried = Some(tools);
         self
     }
 

@@ -3,7 +3,7 @@
 use super::value::RECEIVED;
 use crate::call::{Fault, FaultKind, Faults};
 use crate::schema::Keywords as _;
-use crate::text::{names, nearest, nearest_n, push_index, push_key, quote};
+use crate::text::{join, names, nearest, nearest_n, push_index, push_key, quote};
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
@@ -434,7 +434,9 @@ impl<'a> Checker<'a> {
             self.report(|c| {
                 let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
                 let meant = nearest(&key.string(), listed.into_iter());
-                c.fault(FaultKind::UnknownName, schema::name_rule(rule, c.refs))
+                let is_secret = schema::is_secret(rule, c.refs);
+                let path = if is_secret { c.path_without_name() } else { c.path() };
+                Fault::new(FaultKind::UnknownName, path, schema::name_rule(rule, c.refs))
                     .suggest(meant.map(|name| quote(name, 64)))
             });
             self.path.pop();
@@ -501,7 +503,10 @@ impl<'a> Checker<'a> {
             let near = nearest_n(&key.string(), known.iter().copied(), 3);
             let meant = near.into_iter().find(|name| !given(name)).map(|name| quote(name, 64));
             let allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());
-            c.fault(FaultKind::UnknownName, allowed).suggest(meant)
+            // Unlike every name that is declared, it may be what should stand under one of them.
+            let is_secret = meant.is_none() && schema::is_secret(schema, c.refs);
+            let path = if is_secret { c.path_without_name() } else { c.path() };
+            Fault::new(FaultKind::UnknownName, path, allowed).suggest(meant)
         });
     }
 
@@ -582,9 +587,19 @@ impl<'a> Checker<'a> {
         Fault::new(kind, self.path(), expected)
     }
 
+    /// Returns the current path with `***` in place of the name that it ends with.
+    fn path_without_name(&self) -> String {
+        let steps = self.path.len().saturating_sub(1);
+        join(&self.path_of(steps), "***")
+    }
+
     fn path(&self) -> String {
+        self.path_of(self.path.len())
+    }
+
+    fn path_of(&self, steps: usize) -> String {
         let mut path = self.base.to_owned();
-        for step in &self.path {
+        for step in &self.path[..steps] {
             match step {
                 PathStep::Key(key) => push_key(&mut path, &key.string()),
                 PathStep::Index(index) => push_index(&mut path, *index),

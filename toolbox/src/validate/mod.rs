@@ -39,7 +39,7 @@ pub(crate) use self::number::with_plain_integers;
 pub(crate) use self::path::path_at;
 pub(crate) use self::read_error::ReadError;
 pub(crate) use self::refused::{Subject, refused};
-pub(crate) use self::secrets::{has_secrets, without_secrets};
+pub(crate) use self::secrets::{may_hide, shown};
 use crate::call::{Fault, FaultKind, Faults, Repair};
 use crate::text::join;
 

@@ -287,6 +287,10 @@ pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
                 open.push(child);
             }
         });
+        // Of draft 7 and older; names alone are no schema.
+        if let Some(Value::Object(dependencies)) = map.keyword("dependencies") {
+            open.extend(dependencies.values());
+        }
     }
     false
 }

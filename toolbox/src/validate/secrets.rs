@@ -1,9 +1,15 @@
 //! Arguments without the values that their schema marks as secret, for those who only watch.
+//!
+//! The arguments of an envelope, such as a call through the gateway, are shown by the schema of the
+//! tool that it names; of a tool whose schema is not known, no value is.
 
 use serde_json::{Map, Value};
 
 use super::references::References;
+use super::repair::bare;
 use super::schema::{is_secret, says_secret};
+use crate::definition::{CarriedTools, ToolDefinition};
+use crate::schema::children;
 use crate::schema::walk::items;
 
 /// The text in place of a secret value.
@@ -12,12 +18,90 @@ const HIDDEN: &str = "***";
 /// The most schemas that are considered for one value; beyond, the value is hidden.
 const MAX_SCHEMAS: usize = 256;
 
+/// The keys of an envelope that name a tool.
+const NAMES: [&str; 4] = ["name", "tool", "tool_id", "toolId"];
+
+/// Returns the arguments of a call as they may be displayed: with `"***"` in place of what its tool
+/// marks as secret; `None` if that is all of them. Without a tool, nothing is displayed.
+pub(crate) fn shown(tool: Option<&ToolDefinition>, text: &str) -> Option<String> {
+    let Some(tool) = tool else { return Some(Value::from(HIDDEN).to_string()) };
+    match &tool.carried {
+        Some(carried) => shown_envelope(carried, text),
+        None if tool.input_schema.has_secrets(has_secrets) => {
+            without_secrets(text, &tool.input_schema)
+        }
+        None => None,
+    }
+}
+
+/// Returns `true` if arguments of a tool may have to be hidden.
+pub(crate) fn may_hide(tool: Option<&ToolDefinition>) -> bool {
+    tool.is_none_or(|tool| tool.carried.is_some() || tool.input_schema.has_secrets(has_secrets))
+}
+
+/// Returns the arguments of an envelope as they may be displayed; `None` if that is all of them.
+fn shown_envelope(carried: &CarriedTools, text: &str) -> Option<String> {
+    let hidden = || Some(Value::from(HIDDEN).to_string());
+    let (inner, _, _) = bare(text);
+    let fields = match serde_json::from_str(inner) {
+        Ok(Value::Object(fields)) => fields,
+        // As such a text is read, too.
+        Ok(Value::String(text)) => match serde_json::from_str(&text) {
+            Ok(Value::Object(fields)) => fields,
+            _ => return hidden(),
+        },
+        _ => return hidden(),
+    };
+    let mut names = NAMES.iter().filter_map(|key| fields.get(*key)?.as_str());
+    // Of two names, it is not said which one it is.
+    let tool = names.next().filter(|_| names.next().is_none()).and_then(|name| carried.get(name));
+    let tool = tool.as_deref();
+    let before = fields.clone();
+    let mut shown_fields = Map::new();
+    for (key, value) in fields {
+        match key.as_str() {
+            name if NAMES.contains(&name) && value.is_string() => {
+                shown_fields.insert(key, value);
+            }
+            "arguments" => {
+                shown_fields.insert(key, shown_value(tool, value));
+            }
+            _ if !may_hide(tool) => {
+                shown_fields.insert(key, value);
+            }
+            // It belongs to the arguments, if anywhere.
+            _ => {
+                let is_known = tool.is_some_and(|tool| {
+                    tool.input_schema.get("properties").is_some_and(|all| all.get(&key).is_some())
+                });
+                let key = if is_known { key } else { HIDDEN.to_owned() };
+                shown_fields.insert(key, HIDDEN.into());
+            }
+        }
+    }
+    (shown_fields != before).then(|| Value::Object(shown_fields).to_string())
+}
+
+/// Returns arguments, as JSON or as a text of it, as they may be displayed.
+fn shown_value(tool: Option<&ToolDefinition>, value: Value) -> Value {
+    match &value {
+        Value::Null => value,
+        Value::Object(fields) if fields.is_empty() => value,
+        Value::String(text) if text.trim().is_empty() => value,
+        Value::String(text) => shown(tool, text).map_or(value, Value::from),
+        other => match shown(tool, &other.to_string()) {
+            Some(text) => serde_json::from_str(&text).unwrap_or_else(|_| HIDDEN.into()),
+            None => value,
+        },
+    }
+}
+
 /// Returns the arguments with `"***"` in place of every value that the schema marks as secret
 /// (`writeOnly`, `format: password`), at any depth; `None` if the schema marks none.
 ///
-/// Beside a secret, what the schema does not know is hidden as well: a misspelt name, a value of
-/// another kind, a text that is no JSON.
-pub(crate) fn without_secrets(text: &str, schema: &Value) -> Option<String> {
+/// Beside a secret, what the schema does not know is hidden as well: a misspelt name with its
+/// value, a value of another kind, a text that is no JSON.
+fn without_secrets(text: &str, schema: &Value) -> Option<String> {
     let refs = &References::new(schema);
     if !is_secret(schema, refs) {
         return None;
@@ -29,7 +113,7 @@ pub(crate) fn without_secrets(text: &str, schema: &Value) -> Option<String> {
 }
 
 /// Returns `true` if a schema marks a value as secret, at any depth.
-pub(crate) fn has_secrets(schema: &Value) -> bool {
+fn has_secrets(schema: &Value) -> bool {
     is_secret(schema, &References::new(schema))
 }
 
@@ -44,8 +128,15 @@ fn hide<'s>(value: &mut Value, schemas: Vec<&'s Value>, refs: &References<'s>) {
     }
     match value {
         Value::Object(fields) => {
-            for (name, field) in fields {
-                hide(field, of_field(&all, name), refs);
+            let are_names_secret = names_are_secret(&all, refs);
+            for (mut name, mut field) in std::mem::take(fields) {
+                let schemas = of_field(&all, &name);
+                // A secret may be in the place of a name as well.
+                if schemas.is_empty() || are_names_secret {
+                    HIDDEN.clone_into(&mut name);
+                }
+                hide(&mut field, schemas, refs);
+                fields.insert(name, field);
             }
         }
         Value::Array(items) => {
@@ -59,13 +150,34 @@ fn hide<'s>(value: &mut Value, schemas: Vec<&'s Value>, refs: &References<'s>) {
     }
 }
 
+/// The keywords whose schemas apply to the same value, and those that describe no value here.
+const BESIDE: [&str; 11] = [
+    "$defs",
+    "allOf",
+    "anyOf",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "else",
+    "if",
+    "not",
+    "oneOf",
+    "then",
+];
+
 /// Returns `true` if a schema marks a value below it as secret.
 fn holds_secret(schema: &Map<String, Value>, refs: &References<'_>) -> bool {
-    let below = ["properties", "patternProperties"];
-    let mut parts = below.iter().filter_map(|key| schema.get(*key)?.as_object());
-    let one = ["additionalProperties", "unevaluatedProperties", "items", "contains"];
-    parts.any(|named| named.values().any(|child| is_secret(child, refs)))
-        || one.iter().filter_map(|key| schema.get(*key)).any(|child| is_secret(child, refs))
+    let mut is_found = false;
+    children(schema, &mut |keyword, _, child| {
+        is_found |= !BESIDE.contains(&keyword) && is_secret(child, refs);
+    });
+    is_found
+}
+
+/// Returns `true` if the names of an object are secret.
+fn names_are_secret(all: &[&Map<String, Value>], refs: &References<'_>) -> bool {
+    let mut rules = all.iter().filter_map(|schema| schema.get("propertyNames"));
+    rules.any(|names| is_secret(names, refs))
 }
 
 /// Returns the schemas that may apply to the same value; `None` if they are too many.
@@ -88,8 +200,9 @@ fn applicable<'s>(
             open.extend(items(map, keyword));
         }
         open.extend(["if", "then", "else"].iter().filter_map(|keyword| map.get(*keyword)));
-        if let Some(Value::Object(dependent)) = map.get("dependentSchemas") {
-            open.extend(dependent.values());
+        for keyword in ["dependentSchemas", "dependencies"] {
+            let dependent = map.get(keyword).and_then(Value::as_object).into_iter().flatten();
+            open.extend(dependent.map(|(_, schema)| schema));
         }
     }
     Some(all)
@@ -170,7 +283,7 @@ mod tests {
         check(r#"{"deep":{"a":{"x":"s"}}}"#, json!({"deep": {"a": {"x": "***"}}}));
         // Secrets in the wrong place, under a wrong name, or in a text that is no JSON.
         check(r#"{"login":"s"}"#, json!({"login": "***"}));
-        check(r#"{"passwort":"s"}"#, json!({"passwort": "***"}));
+        check(r#"{"passwort":"s"}"#, json!({"***": "***"}));
         check(r#""{\"pin\":\"s\"}""#, json!("***"));
         check(r#"{"pin":"s""#, json!("***"));
         check(r#"{"plain":{"n":3}}"#, json!({"plain": {"n": 3}}));

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::End;
+use super::{End, TypedAnswer};
 use super::account::Account;
 use super::conversation::Conversation;
 use super::legs::Leg;
@@ -19,7 +19,7 @@ use crate::event::StopReason;
 use crate::model::{History, HistoryEdit, Message, Usage, result_tokens};
 use crate::panics::forget_quietly;
 use crate::tool::Tool;
-use crate::validate::without_secrets;
+use crate::validate::shown;
 
 /// Messages of fewer tokens are not worth the note in their place.
 const WORTH: usize = 100;
@@ -297,8 +297,11 @@ impl<'a> Fitting<'a> {
         let after = self.tokens();
         self.leg.events.emit(|| EventKind::MessagesRemoved {
             removed: removed.with_shown_arguments(|call| {
-                let tool = self.conversation.toolbox().get(&call.name)?;
-                without_secrets(call.arguments.as_str(), &tool.definition().input_schema)
+                if TypedAnswer::is_any(&call.name) {
+                    return None;
+                }
+                let tool = self.conversation.known_tool(self.leg, &call.name);
+                shown(tool.as_ref().map(Tool::definition), call.arguments.as_str())
             }),
             summary: summary.take(),
             handle: place.handle().map(str::to_owned),

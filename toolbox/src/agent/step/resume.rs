@@ -125,9 +125,8 @@ impl Conversation {
         let toolbox = self.toolbox();
         leg.events.emit(|| {
             let schema = toolbox.get(&call.name).map(|tool| tool.shared_definition().clone());
-            decided(&call.name, call.id.clone(), "resumed", decision, |text| match &schema {
-                Some(definition) => shown_arguments(&definition.input_schema, text),
-                None => text.into(),
+            decided(&call.name, call.id.clone(), "resumed", decision, |text| {
+                shown_arguments(schema.as_deref(), text)
             })
         });
         toolbox.audit_decision(&self.scope.context, call, decision).await
