@@ -13,6 +13,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+#[cfg(feature = "durable")]
+use crate::durable::CallState;
+
 /// The text after the help of the programs.
 const AFTER: &str = "\
 Exit codes:
@@ -138,7 +141,7 @@ pub(super) enum AuditCommand {
 pub(super) struct ImportCommand {
     /// Take the servers of this program: claude-desktop, claude-code, cursor, vscode, zed, codex,
     /// opencode, gemini; may be given several times [default: all]
-    #[arg(long, value_name = "NAME", value_parser = super::import::named)]
+    #[arg(long, value_name = "NAME", value_parser = super::import::hosts::named)]
     pub(super) from: Vec<&'static str>,
     /// Read the files of the project in the current directory too; they may be written by others
     #[arg(long)]
@@ -193,8 +196,8 @@ pub(super) enum JournalCommand {
         /// The file of the journal
         journal: PathBuf,
         /// List calls in this state; may be given several times
-        #[arg(long, value_parser = super::journal::state)]
-        state: Vec<crate::durable::CallState>,
+        #[arg(long, value_parser = state)]
+        state: Vec<CallState>,
         /// List calls whose attempts were used up
         #[arg(long)]
         dead: bool,
@@ -447,4 +450,14 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
     text.parse()
         .map_err(|_| "expected an address and a port, such as 127.0.0.1:8080, or a port".to_owned())
+}
+
+/// Parses the code of a state.
+#[cfg(feature = "durable")]
+fn state(text: &str) -> Result<CallState, String> {
+    let found = CallState::ALL.into_iter().find(|state| state.code() == text);
+    found.ok_or_else(|| {
+        let codes = CallState::ALL.map(CallState::code);
+        format!("the states are {}", codes.join(", "))
+    })
 }

@@ -10,7 +10,7 @@ use super::arguments::{JournalCommand, ResumeCommand};
 use super::outcome::{Exit, Outcome, Paint};
 use super::text::{cut, line};
 use crate::context::Decision;
-use crate::durable::{CallFilter, CallState, Journal, RecordedRun, RecordedRunState};
+use crate::durable::{CallFilter, Journal, RecordedRun, RecordedRunState};
 use crate::store::StoreError;
 
 /// The most characters of the arguments of a call in a list.
@@ -184,13 +184,4 @@ async fn calls(file: &Path, filter: CallFilter) -> Result<Outcome, Fault> {
         .collect();
     let text = if text.is_empty() { "no calls".to_owned() } else { text.join("\n") };
     Ok(Outcome::fine(text, json!({"calls": values})))
-}
-
-/// Parses the code of a state.
-pub(super) fn state(text: &str) -> Result<CallState, String> {
-    let found = CallState::ALL.into_iter().find(|state| state.code() == text);
-    found.ok_or_else(|| {
-        let codes = CallState::ALL.map(CallState::code);
-        format!("the states are {}", codes.join(", "))
-    })
 }

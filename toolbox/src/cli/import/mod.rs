@@ -3,7 +3,7 @@
 mod document;
 mod entry;
 mod files;
-mod hosts;
+pub(super) mod hosts;
 mod ours;
 mod shown;
 mod variables;
@@ -13,8 +13,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-
-pub(super) use hosts::named;
 
 use super::arguments::ImportCommand;
 use super::outcome::{Exit, Outcome};

@@ -1,78 +1,16 @@
 //! Connections to servers with a URL.
 
+mod address;
 mod body;
 mod client;
 mod demand;
 mod events;
 mod parameters;
 
-use std::collections::{BTreeMap, HashMap};
-use std::str::FromStr;
-use std::time::Duration;
-
-use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-
-use crate::sync::Mutex;
-
+pub(super) use address::{SharedClient, address};
 #[cfg(feature = "mcp-oauth")]
 pub(super) use body::client_error;
 pub(super) use client::HttpTransport;
 #[cfg(feature = "mcp-oauth")]
 pub(super) use demand::answered;
 pub(super) use parameters::{WrappedPage, page_of};
-
-/// The HTTP client that the servers of one box share: creating one reads the system's certificates.
-#[derive(Debug, Default)]
-pub(super) struct SharedClient(Mutex<Option<reqwest::Client>>);
-
-impl SharedClient {
-    pub(super) fn client(&self) -> Result<reqwest::Client, String> {
-        let mut shared = self.0.lock();
-        if let Some(client) = &*shared {
-            return Ok(client.clone());
-        }
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::custom(redirect))
-            .connect_timeout(Duration::from_secs(10))
-            .user_agent(concat!("toolbox/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| format!("no HTTP client can be made: {error}"))?;
-        Ok(shared.insert(client).clone())
-    }
-}
-
-/// Follows a redirect within the first request's origin only, so that no header leaks to another.
-fn redirect(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
-    let first = attempt.previous().first();
-    let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
-    let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-    if same && keeps_method && attempt.previous().len() <= 5 {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
-}
-
-/// Returns the transport's configuration: the URL and the headers.
-pub(super) fn address(
-    url: &str,
-    headers: &BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransportConfig, String> {
-    let parsed = reqwest::Url::parse(url).map_err(|error| format!("its URL is none: {error}"))?;
-    if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(format!(
-            "its URL begins with `{}`, and not with http or https",
-            parsed.scheme()
-        ));
-    }
-    let mut custom = HashMap::new();
-    for (name, value) in headers {
-        let name = HeaderName::from_str(name).map_err(|_| format!("`{name}` is no header"))?;
-        let mut value = HeaderValue::from_str(value)
-            .map_err(|_| format!("the value of header `{name}` holds what no header can"))?;
-        value.set_sensitive(true);
-        custom.insert(name, value);
-    }
-    Ok(StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom))
-}
