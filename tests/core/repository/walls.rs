@@ -70,17 +70,16 @@ pub(super) fn files() -> Vec<(String, PathBuf)> {
 pub(super) fn sources() -> Vec<Source> {
     files()
         .into_iter()
-        .map(|(file, path)| {
-            let text = fs::read_to_string(path).unwrap();
-            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
-            let text = lines.collect::<Vec<_>>().join("\n");
-            let parts = file.trim_end_matches(".rs").split('/');
-            let module =
-                parts.filter(|part| !matches!(*part, "mod" | "lib")).map(str::to_owned).collect();
-            Source { file, module, text }
-        })
+        .map(|(file, path)| Source::read(file, &fs::read_to_string(path).unwrap()))
         .collect()
+}
+
+/// Returns an item without `pub` and the place in brackets behind it.
+fn after_visibility(item: &str) -> &str {
+    let Some(rest) = item.strip_prefix("pub") else { return item };
+    let rest =
+        rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest);
+    rest.trim_start()
 }
 
 /// Writes the leaves of a `use` tree, such as `a::{b, c::d}`.
@@ -119,19 +118,22 @@ fn leaves(tree: &str, prefix: &[String], found: &mut Vec<ItemPath>) {
 }
 
 impl Source {
+    fn read(file: String, text: &str) -> Self {
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let parts = file.trim_end_matches(".rs").split('/');
+        let module =
+            parts.filter(|part| !matches!(*part, "mod" | "lib")).map(str::to_owned).collect();
+        Self { file, module, text }
+    }
+
     /// Returns the statements `use …;` of the file, as the offset and the tree.
     fn uses(&self) -> Vec<(usize, &str)> {
         let mut found = Vec::new();
         let mut start = 0;
         for line in self.text.split_inclusive('\n') {
-            let code = line.trim_start();
-            let code = code.strip_prefix("pub").map_or(code, |rest| {
-                rest.strip_prefix('(')
-                    .and_then(|rest| rest.split_once(')'))
-                    .map_or(rest, |(_, rest)| rest)
-                    .trim_start()
-            });
-            if let Some(tree) = code.strip_prefix("use ") {
+            if let Some(tree) = after_visibility(line.trim_start()).strip_prefix("use ") {
                 let from = start + line.len() - tree.len();
                 let end = self.text[from..].find(';').unwrap_or_default();
                 found.push((from, &self.text[from..from + end]));
@@ -141,14 +143,19 @@ impl Source {
         found
     }
 
+    /// Returns whether the file has items of its own, beside modules and names of other files.
+    fn has_items(&self) -> bool {
+        let kinds =
+            ["async ", "const ", "enum ", "fn ", "impl", "static ", "struct ", "trait ", "type "];
+        let is_item = |line| kinds.iter().any(|kind| after_visibility(line).starts_with(kind));
+        self.text.lines().any(is_item)
+    }
+
     /// Returns whether an offset is within a module that is written in the file.
     fn is_in_inline_module(&self, at: usize) -> bool {
-        let before = &self.text[..at];
-        let opened = before.rfind("\nmod ").filter(|start| {
-            let line = before[start + 1..].lines().next().unwrap_or_default();
-            line.ends_with('{')
-        });
-        opened.is_some_and(|start| !before[start..].contains("\n}"))
+        let opens = |line: &&str| after_visibility(line).starts_with("mod ") && line.ends_with('{');
+        let mut last = self.text[..at].lines().rev();
+        last.find(|line| *line == "}" || opens(line)).is_some_and(|line| opens(&line))
     }
 
     /// Returns the path from the crate's root, of one written in this file.
@@ -186,8 +193,8 @@ impl Source {
                 rest[middle..].find(|c| !is_path(c)).map_or(rest.len(), |after| middle + after);
             at = end;
             let is_visibility = rest[..start].ends_with("pub(in ");
-            let is_macro = rest[..start].ends_with('$') || rest[start..end].starts_with("::");
-            if !is_visibility && !is_macro {
+            let is_foreign = rest[start..end].starts_with("::");
+            if !is_visibility && !is_foreign {
                 let path =
                     rest[start..end].trim_end_matches(':').split("::").map(str::to_owned).collect();
                 written.push((start, path));
@@ -215,36 +222,40 @@ impl Source {
     }
 }
 
-/// The most files that each road of ARCHITECTURE.md passes, in order, and how often it returns.
-const ROADS: [(usize, usize); 4] = [(6, 1), (7, 1), (8, 0), (7, 1)];
-
 #[test]
-fn the_roads_pass_files_that_exist_and_few() {
-    let mut roads = Vec::new();
-    let mut returns = Vec::new();
-    for line in block("<!-- roads -->") {
-        let Some(stop) = line.strip_prefix("  ") else {
-            roads.push(Vec::new());
-            returns.push(0);
-            continue;
-        };
-        match stop.split("  ").next() {
-            Some(stop) if stop.starts_with("again: ") => *returns.last_mut().unwrap() += 1,
-            Some(file) => roads.last_mut().unwrap().push(file.to_owned()),
-            None => {}
-        }
-    }
-    let exists = |file: &str| {
-        let folder = root().join("toolbox/src").join(file);
-        folder.with_extension("rs").is_file() || folder.join("mod.rs").is_file()
-    };
-    for file in roads.iter().flatten() {
-        assert!(exists(file), "a road passes `{file}`, which is no file");
-    }
-    assert_eq!(roads.len(), ROADS.len());
-    for ((road, returns), (most, again)) in roads.iter().zip(returns).zip(ROADS) {
-        assert!(returns <= again, "{returns} returns, and {again} are the most: {road:?}");
-        assert!(road.len() <= most, "{} files, and {most} are the most: {road:?}", road.len());
+fn each_form_of_a_path_is_seen() {
+    let names = ["a/mod.rs", "a/b.rs", "a/c/mod.rs", "a/c/d.rs", "e.rs"];
+    let modules: Vec<ItemPath> = names.map(|file| Source::read(file.to_owned(), "").module).into();
+    let cases: [(&str, &str, &[&str]); 20] = [
+        ("a/b.rs", "use crate::e::X;", &["e::X"]),
+        ("a/b.rs", "pub(crate) use crate::{e::X, a as other};", &["e::X", "a"]),
+        ("a/b.rs", "pub use super::c::{self, d::Y as _};", &["a::c::self", "a::c::d::Y"]),
+        ("a/c/d.rs", "use super::super::super::e;", &["e"]),
+        ("a/c/d.rs", "pub(in crate::a) use super::super::b::X;", &["a::b::X"]),
+        ("a/b.rs", "fn f() {\n    use super::c::X;\n}", &["a::c::X"]),
+        ("a/b.rs", "let x = super::super::e::x();", &["e::x"]),
+        ("a/b.rs", "#[arg(value_parser = super::c::x)]", &["a::c::x"]),
+        ("a/b.rs", "println!(\"{}\", crate::e::x());", &["e::x"]),
+        ("a/b.rs", "macro_rules! x { () => { $crate::e::x() } }", &["e::x"]),
+        ("a/b.rs", "fn x(y: &crate::e::Y<super::c::Z>) {}", &["e::Y", "a::c::Z"]),
+        ("a/b.rs", "<crate::e::X as super::c::Y>::z()", &["e::X", "a::c::Y"]),
+        ("a/mod.rs", "pub use c::X;\nfn f() { b::x() }", &["a::c::X", "a::b::x"]),
+        ("a/mod.rs", "use self::b::X;", &["a::b::X"]),
+        (
+            "a/b.rs",
+            "mod inner {\n    use super::x;\n    use super::super::c;\n}",
+            &["a::b::x", "a::c"],
+        ),
+        ("a/b.rs", "pub(super) mod inner {\n    fn f() { super::super::c::x() }\n}", &["a::c::x"]),
+        ("a/b.rs", "mod inner {\n}\nuse super::c;", &["a::c"]),
+        ("a/b.rs", "pub(in crate::a) fn x() -> ::e::Y { std::e() }", &[]),
+        ("a/b.rs", "// crate::e::X\nlet e = x::crate_e;", &[]),
+        ("a/b.rs", "#[cfg(test)]\nmod tests {\n    use crate::e::X;\n}", &[]),
+    ];
+    for (file, text, expected) in cases {
+        let found = Source::read(file.to_owned(), text).imports(&modules.iter().collect());
+        let found: Vec<_> = found.iter().map(|import| import.path.join("::")).collect();
+        assert_eq!(found, expected, "{file}: {text}");
     }
 }
 
@@ -327,18 +338,23 @@ fn the_core_names_no_feature_of_the_modules_on_it() {
     }
 }
 
-/// Finds the file in which a path ends, behind any re-exports.
+/// Finds the files that a path passes: each that re-exports what it names, and the one it ends in.
 fn resolve<'s>(
     path: &[String],
     files: &'s BTreeMap<&ItemPath, (&Source, BTreeMap<String, ItemPath>)>,
-    left: usize,
-) -> Option<&'s Source> {
-    let end = (0..=path.len()).rev().find(|end| files.contains_key(&path[..*end].to_vec()))?;
+    passed: &mut Vec<&'s Source>,
+) {
+    let Some(end) = (0..=path.len()).rev().find(|end| files.contains_key(&path[..*end].to_vec()))
+    else {
+        return;
+    };
     let (source, names) = &files[&path[..end].to_vec()];
-    let target = path.get(end).and_then(|name| names.get(name));
-    match target {
-        Some(target) if left > 0 => resolve(&[target, &path[end + 1..]].concat(), files, left - 1),
-        _ => Some(source),
+    if passed.iter().any(|own| own.file == source.file) {
+        return;
+    }
+    passed.push(source);
+    if let Some(target) = path.get(end).and_then(|name| names.get(name)) {
+        resolve(&[target, &path[end + 1..]].concat(), files, passed);
     }
 }
 
@@ -370,9 +386,21 @@ fn no_more_than_two_files_import_each_other_in_a_circle() {
         sources.iter().filter(|source| !source.module.is_empty() && source.module[0] != "__private")
     {
         let imports = source.imports(&modules);
-        let targets = imports.iter().filter_map(|import| resolve(&import.path, &files, 8));
-        let targets = targets.filter(|other| !other.module.is_empty() && other.file != source.file);
-        edges.entry(&source.file).or_default().extend(targets.map(|other| other.file.as_str()));
+        let mut targets = Vec::new();
+        for import in &imports {
+            let mut passed = Vec::new();
+            resolve(&import.path, &files, &mut passed);
+            // What a module re-exports, a file within it has from the file that defines it.
+            let last = passed.pop();
+            passed
+                .retain(|facade| facade.has_items() && !source.module.starts_with(&facade.module));
+            targets.extend(passed.into_iter().chain(last));
+        }
+        targets.retain(|other| !other.module.is_empty() && other.file != source.file);
+        edges
+            .entry(&source.file)
+            .or_default()
+            .extend(targets.iter().map(|other| other.file.as_str()));
     }
     // Who is reached from a file and reaches it again stands in a circle with it.
     let reached = |from: &str| {
