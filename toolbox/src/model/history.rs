@@ -10,8 +10,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::reply::{Part, Reply};
 use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
 use crate::context::keeper::{TranscriptResults, named_handle};
-use crate::text::{QUOTED, quote};
-use crate::validate::{ValidationLimits, bound};
+use crate::text::{QUOTED, nests_deeper, quote};
+use crate::validate::ValidationLimits;
 
 /// A transcript in which every call has its result.
 ///
@@ -719,7 +719,7 @@ fn is_object(text: &str) -> bool {
 /// Returns `true` if a text nests deeper than a box reads; the parsers of services give up somewhat
 /// later.
 pub(crate) fn is_too_deep(text: &str) -> bool {
-    bound(text, &ValidationLimits::default()).is_some()
+    nests_deeper(text, ValidationLimits::default().depth)
 }
 
 /// A JSON document that is parsed and discarded: numbers that are too large and lone surrogates,

@@ -15,7 +15,7 @@ mod tokens;
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
 #[allow(unused_imports, reason = "for skills")]
 pub(crate) use head::split_head;
-pub(crate) use json::json_value;
+pub(crate) use json::{json_value, nests_deeper, string_end};
 pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};

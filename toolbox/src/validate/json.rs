@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::sort::sorted_order;
+use crate::text::string_end;
 
 /// The token that the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -532,21 +533,6 @@ impl<'a> JsonParser<'a> {
     fn refuse(&self, want: Want) -> ParseError {
         ParseError::Syntax(SyntaxError { at: self.at, want })
     }
-}
-
-/// Returns the offset behind the string that starts at `start`; the end of the text if it is not
-/// closed.
-pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
-    // Most strings are short: a plain loop ends before a vectored search would start.
-    let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

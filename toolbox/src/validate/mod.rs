@@ -41,7 +41,7 @@ pub(crate) use self::read_error::ReadError;
 pub(crate) use self::refused::{Subject, refused};
 pub(crate) use self::secrets::{may_hide, shown};
 use crate::call::{Fault, FaultKind, Faults, Repair};
-use crate::text::join;
+use crate::text::{join, nests_deeper};
 
 /// Limits that are enforced before arguments are parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,29 +212,9 @@ pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
 }
 
 /// Returns a fault if the text is too long or nests too deep; counts levels without parsing values.
-pub(crate) fn bound(text: &str, bounds: &ValidationLimits) -> Option<Fault> {
+fn bound(text: &str, bounds: &ValidationLimits) -> Option<Fault> {
     if u32::try_from(text.len()).is_err() {
         return Some(Fault::too_large(u32::MAX as usize, text.len()));
     }
-    let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => {
-                at = json::string_end(bytes, at);
-                continue;
-            }
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > bounds.depth {
-                    return Some(Fault::too_deep(bounds.depth));
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        at += 1;
-    }
-    None
+    nests_deeper(text, bounds.depth).then(|| Fault::too_deep(bounds.depth))
 }

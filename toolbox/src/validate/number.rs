@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::text::string_end;
+
 /// A decimal number of any size: `±digits × 10^exponent`, with no zeros at either end of the
 /// digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -107,7 +109,7 @@ pub(crate) fn with_plain_integers(text: &str) -> Option<String> {
     let (mut copied, mut at) = (0, 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' => at = super::json::string_end(bytes, at),
+            b'"' => at = string_end(bytes, at),
             b'-' | b'0'..=b'9' => {
                 let is_part = |b: &u8| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
                 let len = bytes[at..].iter().take_while(|b| is_part(b)).count();

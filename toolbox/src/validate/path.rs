@@ -1,7 +1,7 @@
 //! The path, line and column of a byte offset in JSON text.
 
+use crate::text::string_end;
 use crate::text::{push_index, push_key};
-use crate::validate::json::string_end;
 
 /// The most levels of a path; deeper ones are left out.
 const DEEPEST: usize = 128;
