@@ -1,26 +1,27 @@
 //! A call as its handler receives it: the text of its arguments, its context, and the reading of
 //! both.
 
-mod fill;
+mod aside;
+mod full_check;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 
-use self::fill::{Aside, object_of};
+use self::aside::{Aside, object_of};
+use self::full_check::{ArgumentSlots, ReadTarget, WholeObject};
 use super::arena::Arena;
+use super::argument::Absent;
 use super::describe;
 use super::reader::{ArgumentReader, NO_KEY};
 use super::signature::{ArgumentSignature, ArgumentSource, Described, Signature, SignatureBuilder};
 use super::slot::Fill;
 use super::specimen;
-use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, Repair, ToolResult};
+use crate::call::{FailureKind, Faults, Repair, ToolResult};
 use crate::context::ToolContext;
 use crate::dialect::SharedDefinition;
 use crate::sync::Mutex;
-use crate::text::argument_path;
-use crate::validate::ReadError;
-use crate::validate::{self, CheckOutcome, ValidationLimits};
+use crate::validate::{self, ReadError, ValidationLimits};
 
 /// A call that is passed to a tool's handler.
 #[derive(Debug)]
@@ -189,21 +190,6 @@ impl<'given> HandlerCall<'given> {
         Ok(value)
     }
 
-    /// Checks the text against the schema, without deserializing it; returns the text to pass on.
-    pub(crate) fn checked(&self) -> Result<&str, ToolResult> {
-        if self.signature.unchecked {
-            return Ok(self.text);
-        }
-        match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
-            CheckOutcome::Valid => Ok(self.text),
-            CheckOutcome::Repaired { text, repairs } => {
-                self.arena.note(repairs);
-                Ok(self.arena.keep(text))
-            }
-            CheckOutcome::Invalid { faults, .. } => Err(self.refuse(faults)),
-        }
-    }
-
     fn reader<'call>(&'call self, text: &'call str) -> ArgumentReader<'call> {
         ArgumentReader::new(text, &self.arena, self.depth).knowing(&self.signature.shapes)
     }
@@ -211,196 +197,227 @@ impl<'given> HandlerCall<'given> {
     fn bounds(&self) -> ValidationLimits {
         ValidationLimits { depth: self.depth }
     }
+}
 
-    /// Checks one argument against its schema, for faults that deserializing does not detect.
+/// The part of an object that was read so far.
+#[derive(Default)]
+struct Filled<'call> {
+    /// A bit for each slot that has a value.
+    slots: u64,
+    aside: Option<Box<Aside<'call>>>,
+}
+
+impl Filled<'_> {
+    /// Notes a null that counts as absent.
     #[cold]
-    fn check(&self, name: &str, value: &str) -> Result<(), ReadFailure> {
-        let schema = &self.signature.schema;
-        let faults =
-            validate::conforms(value, &schema["properties"][name], schema, name, &self.bounds());
-        ReadFailure::from_faults(faults)
+    fn note_null(&mut self, name: &str) {
+        let aside = self.aside.get_or_insert_default();
+        aside.nulls.push(Repair::null_left_out(name));
     }
+}
 
-    /// Runs the full check: finds every fault, or makes the safe repairs and reads again.
-    #[cold]
-    fn check_fully<'call>(
+impl HandlerCall<'_> {
+    /// Reads the text straight into the slots, and stops at the first fault.
+    fn fill<'call>(
         &'call self,
-        failure: ReadFailure,
-        values: &mut dyn ReadTarget<'call>,
-    ) -> Result<(), ToolResult> {
-        if let ReadFailure::Unavailable(error) = failure {
-            return Err((*error).into());
+        text: &'call str,
+        slots: &mut [&mut dyn Fill<'call>],
+    ) -> Result<(), ReadFailure> {
+        // The object itself is a level, which the reader does not enter.
+        let Some(depth) = self.depth.checked_sub(1) else { return Err(ReadFailure::Refused) };
+        let mut reader = ArgumentReader::new(text, &self.arena, depth);
+        reader = reader.knowing(&self.signature.shapes);
+        let (mut filled, mut bit) = (Filled::default(), 1);
+        // Models write arguments in the order of the schema and without blanks, so that is tried
+        // first.
+        for (argument, slot) in self.signature.arguments.iter().zip(slots.iter_mut()) {
+            if !reader.take_lead(&argument.lead) {
+                break;
+            }
+            self.read_value(argument, bit, &mut **slot, &mut reader, &mut filled)?;
+            bit <<= 1;
         }
-        let (text, failure) =
-            match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
-                CheckOutcome::Invalid { mut faults, text } => {
-                    if let Some(text) = text.filter(|_| faults.more() == 0) {
-                        let known = faults.to_vec();
-                        faults.append(self.refused_values(self.arena.keep(text), &known, values));
-                    }
-                    return Err(self.refuse(faults));
-                }
-                CheckOutcome::Valid => (self.text, failure),
-                CheckOutcome::Repaired { text, repairs } => {
-                    self.arena.note(repairs);
-                    let text = self.arena.keep(text);
-                    match values.read(self, text) {
-                        Ok(()) => return Ok(()),
-                        Err(failure) => (text, failure),
-                    }
-                }
-            };
-        if let ReadFailure::Unavailable(error) = failure {
-            return Err((*error).into());
+        if bit == 1 || !reader.is_at_last_brace() {
+            let next = bit.trailing_zeros() as usize;
+            filled = self.fill_in_any_order(next, &mut reader, slots, filled)?;
         }
-        // An enum with a tag buffers its numbers, and takes no `3.0` for an integer afterwards.
-        if let ReadFailure::Read = failure
-            && let Some(plain) = validate::with_plain_integers(text)
-            && values.read(self, self.arena.keep(plain)).is_ok()
-        {
+        if filled.slots == self.signature.all && filled.aside.is_none() {
             return Ok(());
         }
-        // The arguments fit the schema and not their types, so a type has a rule of its own.
-        let refused = self.refused_values(text, &[], values);
-        Err(match failure {
-            _ if !refused.is_empty() => self.refuse(refused),
-            ReadFailure::Faults(faults) => self.refuse(*faults),
-            _ => self.refuse(Fault::new(
-                FaultKind::Rejected,
-                "",
-                "must be an object that the tool can read",
-            )),
-        })
+        self.fill_rest(filled, text, slots)
     }
 
-    /// Finds the values that fit the schema and not their types, argument by argument.
-    fn refused_values<'call>(
+    /// Reads the rest of an object whose first `next` fields were read, whatever its order.
+    #[inline(never)]
+    fn fill_in_any_order<'call>(
         &'call self,
-        text: &'call str,
-        known: &[Fault],
-        values: &mut dyn ReadTarget<'call>,
-    ) -> Faults {
-        let text = match validate::with_plain_integers(text) {
-            Some(plain) => self.arena.keep(plain),
-            None => text,
-        };
-        values.refused(self, text, known)
-    }
-
-    /// Finds the values in the text of one argument that its type refuses.
-    fn refused<'call>(
-        &'call self,
-        text: &'call str,
-        schema: &serde_json::Value,
-        path: &str,
-        known: &[Fault],
-        mut read: impl FnMut(&mut ArgumentReader<'call>) -> Result<(), ReadError>,
-    ) -> Faults {
-        let root = &self.signature.schema;
-        let subject = validate::Subject { schema, root, path, depth: self.depth };
-        validate::refused(text, subject, known, &|text| self.arena.keep(text), &mut |text| {
-            let mut reader = ArgumentReader::new(text, &self.arena, self.depth);
-            read(&mut reader).map_err(|error| error.at(0))
-        })
-    }
-
-    /// Returns the text of each argument in the text of a call, with its index; flattened ones as
-    /// an object.
-    fn argument_texts<'call>(&'call self, text: &'call str) -> Vec<(usize, &'call str)> {
-        let arguments = &self.signature.arguments;
-        let mut texts = Vec::new();
-        let mut aside = Aside::default();
-        for (name, value) in validate::fields(text, self.depth) {
-            let is = |argument: &ArgumentSignature| {
-                argument.origin == ArgumentSource::Field && argument.name == name
+        mut next: usize,
+        reader: &mut ArgumentReader<'call>,
+        slots: &mut [&mut dyn Fill<'call>],
+        mut filled: Filled<'call>,
+    ) -> Result<Filled<'call>, ReadFailure> {
+        let arguments = &self.signature.arguments[..];
+        let mut is_first = next == 0;
+        loop {
+            let index = match arguments.get(next) {
+                Some(argument) if !is_first && reader.take_lead(&argument.lead) => next,
+                _ => match self.find(reader, is_first, &mut filled.aside)? {
+                    NextField::Argument(index) => index,
+                    NextField::Spread => {
+                        is_first = false;
+                        continue;
+                    }
+                    NextField::End => break,
+                },
             };
-            match arguments.iter().position(is) {
-                Some(index) if arguments[index].null_is_absent && value == "null" => {}
-                Some(index) => texts.push((index, value)),
-                None => drop(aside.put(&name, value, arguments)),
+            is_first = false;
+            let bit = 1 << index;
+            if filled.slots & bit != 0 {
+                return Err(ReadFailure::Refused);
             }
+            next = index + 1;
+            self.read_value(&arguments[index], bit, &mut *slots[index], reader, &mut filled)?;
         }
-        let is_spread =
-            |index: &usize| matches!(arguments[*index].origin, ArgumentSource::Fields { .. });
-        for index in (0..arguments.len()).filter(is_spread) {
-            let own = aside.objects.iter().find(|(owner, _)| *owner == index);
-            let object = object_of(own.map_or(&[][..], |(_, fields)| fields));
-            texts.push((index, self.arena.keep(object)));
+        end(reader)?;
+        Ok(filled)
+    }
+
+    /// Reads the value of an argument into its slot, which has a bit of its own.
+    #[allow(clippy::inline_always, reason = "else its arguments go through memory")]
+    #[inline(always)]
+    fn read_value<'call>(
+        &'call self,
+        argument: &ArgumentSignature,
+        bit: u64,
+        slot: &mut dyn Fill<'call>,
+        reader: &mut ArgumentReader<'call>,
+        filled: &mut Filled<'call>,
+    ) -> Result<(), ReadFailure> {
+        if argument.null_is_absent && reader.take_null() {
+            filled.note_null(&argument.name);
+            return Ok(());
         }
-        texts
-    }
-
-    fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
-        self.refused.store(true, Ordering::Relaxed);
-        let name = self.definition.map_or("", |definition| &definition.name);
-        let error = ArgumentsError::new(name, faults);
-        ToolResult::refusal(FailureKind::InvalidArguments, error.to_string())
-            .with_code(error.code())
-            .with_error(error)
-    }
-}
-
-/// A target that the arguments of a call are read into.
-trait ReadTarget<'call> {
-    /// Reads the whole text of a call.
-    fn read(&mut self, call: &'call HandlerCall<'_>, text: &'call str) -> Result<(), ReadFailure>;
-
-    /// Finds the values that fit the schema and not their types.
-    fn refused(
-        &mut self,
-        call: &'call HandlerCall<'_>,
-        text: &'call str,
-        known: &[Fault],
-    ) -> Faults;
-}
-
-/// A target with one slot for each argument.
-struct ArgumentSlots<'slots, 'slot, 'call>(&'slots mut [&'slot mut dyn Fill<'call>]);
-
-impl<'call> ReadTarget<'call> for ArgumentSlots<'_, '_, 'call> {
-    fn read(&mut self, call: &'call HandlerCall<'_>, text: &'call str) -> Result<(), ReadFailure> {
-        call.fill(text, self.0)
-    }
-
-    fn refused(
-        &mut self,
-        call: &'call HandlerCall<'_>,
-        text: &'call str,
-        known: &[Fault],
-    ) -> Faults {
-        let mut faults = Faults::default();
-        let schema = &call.signature.schema;
-        for (index, text) in call.argument_texts(text) {
-            let argument = &call.signature.arguments[index];
-            let (own, path) = match argument.origin {
-                ArgumentSource::Fields { .. } => (&**schema, String::new()),
-                _ => (&schema["properties"][&*argument.name], argument_path(&argument.name)),
-            };
-            let slot = &mut self.0[index];
-            faults.append(call.refused(text, own, &path, known, |reader| slot.read(reader)));
+        let start = reader.position();
+        slot.read(reader)?;
+        filled.slots |= bit;
+        if reader.must_check(argument.policing) {
+            self.check(&argument.name, reader.text_from(start))?;
         }
-        faults
-    }
-}
-
-/// A target for the whole argument object as one value.
-struct WholeObject<'call, T>(Option<(T, &'call str)>);
-
-impl<'call, T: Deserialize<'call>> ReadTarget<'call> for WholeObject<'call, T> {
-    fn read(&mut self, call: &'call HandlerCall<'_>, text: &'call str) -> Result<(), ReadFailure> {
-        self.0 = Some((call.whole(text)?, text));
         Ok(())
     }
 
-    fn refused(
-        &mut self,
-        call: &'call HandlerCall<'_>,
-        text: &'call str,
-        known: &[Fault],
-    ) -> Faults {
-        let schema = &call.signature.schema;
-        call.refused(text, schema, "", known, |reader| T::deserialize(reader).map(drop))
+    /// Fills the slots that no field of the object was read into.
+    #[inline(never)]
+    fn fill_rest<'call>(
+        &'call self,
+        filled: Filled<'call>,
+        text: &str,
+        slots: &mut [&mut dyn Fill<'call>],
+    ) -> Result<(), ReadFailure> {
+        let mut bits = filled.slots;
+        if let Some(aside) = filled.aside {
+            bits |= self.gather(*aside, text, slots)?;
+        }
+        let arguments = &self.signature.arguments;
+        for (index, (argument, slot)) in arguments.iter().zip(slots).enumerate() {
+            if bits & (1 << index) == 0 {
+                self.absent(argument, &mut **slot)?;
+            }
+        }
+        Ok(())
     }
+
+    /// Finds the next field whatever the order, behind any blanks.
+    #[inline(never)]
+    fn find<'call>(
+        &'call self,
+        reader: &mut ArgumentReader<'call>,
+        is_first: bool,
+        aside: &mut Option<Box<Aside<'call>>>,
+    ) -> Result<NextField, ReadFailure> {
+        let is_there = if is_first {
+            reader.expect(b'{')?;
+            reader.peek_token() != Some(b'}')
+        } else {
+            reader.next_field()?
+        };
+        if !is_there {
+            reader.expect(b'}')?;
+            return Ok(NextField::End);
+        }
+        let start = reader.position();
+        let key = reader.string()?;
+        reader.expect(b':')?;
+        reader.peek_token();
+        let arguments = &self.signature.arguments;
+        let is = |argument: &ArgumentSignature| {
+            !argument.lead.is_empty() && argument.name == key.as_str()
+        };
+        if let Some(index) = arguments.iter().position(is) {
+            return Ok(NextField::Argument(index));
+        }
+        aside.get_or_insert_default().take(key.as_str(), start, arguments, reader)?;
+        Ok(NextField::Spread)
+    }
+
+    fn absent<'call>(
+        &'call self,
+        argument: &ArgumentSignature,
+        slot: &mut dyn Fill<'call>,
+    ) -> Result<(), ReadFailure> {
+        if let ArgumentSource::Fields { .. } = argument.origin {
+            let mut reader = ArgumentReader::new("{}", &self.arena, self.depth);
+            return Ok(slot.read(&mut reader)?);
+        }
+        slot.absent(self.context).map_err(|absent| match absent {
+            Absent::Required => ReadFailure::Refused,
+            Absent::Unavailable(error) => ReadFailure::Unavailable(error),
+        })
+    }
+
+    /// Fills the flattened arguments from the fields that belong to them, and notes the nulls that
+    /// count as absent.
+    fn gather<'call>(
+        &'call self,
+        aside: Aside<'call>,
+        text: &str,
+        slots: &mut [&mut dyn Fill<'call>],
+    ) -> Result<u64, ReadFailure> {
+        if !aside.nulls.is_empty() {
+            // After a full check, its own notes are kept.
+            self.arena.note(aside.nulls);
+        }
+        let mut filled = 0;
+        for (index, fields) in aside.objects {
+            let argument = &self.signature.arguments[index];
+            if let ArgumentSource::Fields { rest: true, .. } = argument.origin {
+                // Only the whole schema has the keywords that bound a field which is not a named
+                // argument.
+                let schema = &self.signature.schema;
+                let faults = validate::conforms(text, schema, schema, "", &self.bounds());
+                ReadFailure::from_faults(faults)?;
+            } else {
+                for (name, value) in &fields {
+                    self.check(name, value)?;
+                }
+            }
+            let text = self.arena.keep(object_of(&fields));
+            let mut reader = ArgumentReader::new(text, &self.arena, self.depth);
+            slots[index].read(&mut reader)?;
+            filled |= 1 << index;
+        }
+        Ok(filled)
+    }
+}
+
+/// The next item in an argument object.
+enum NextField {
+    /// The value of an argument.
+    Argument(usize),
+    /// A field of a flattened argument, which was kept.
+    Spread,
+    /// The end of the object.
+    End,
 }
 
 /// The reason why reading the arguments failed.

@@ -16,7 +16,6 @@ use serde::de::{self, Visitor};
 
 use self::access::{Array, Object, Seen};
 pub(super) use self::access::{NO_KEY, Nothing};
-use self::number::{exact, short_integer, whole_number};
 pub(super) use self::words::Lead;
 use self::words::{PIECE, WORD, first_special, simple_escape, unescape};
 use super::arena::Arena;
@@ -167,6 +166,15 @@ impl<'call> ArgumentReader<'call> {
             return Ok(LentText::Lent(&self.text[start..start + at]));
         }
         self.longer_string(start)
+    }
+
+    /// Reads a string that lives as long as the call.
+    #[inline]
+    fn lent_string(&mut self) -> Read<&'call str> {
+        match self.string()? {
+            LentText::Lent(text) => Ok(text),
+            LentText::Owned(text) => Ok(self.arena.keep(text)),
+        }
     }
 
     #[inline(never)]
@@ -365,44 +373,6 @@ impl<'call> ArgumentReader<'call> {
         Ok(code)
     }
 
-    /// Reads the text of a number; the flag is `true` if it is written as an integer.
-    fn number(&mut self) -> Read<(&'call str, bool)> {
-        let start = self.position;
-        let bytes = self.bytes();
-        let digits = |mut at: usize| {
-            while matches!(bytes.get(at), Some(b'0'..=b'9')) {
-                at += 1;
-            }
-            at
-        };
-        let first = start + usize::from(self.peek() == Some(b'-'));
-        let mut end = digits(first);
-        let whole = end - first;
-        if whole == 0 || (whole > 1 && bytes[first] == b'0') {
-            return self.fail("expected a number");
-        }
-        let mut integer = true;
-        if bytes.get(end) == Some(&b'.') {
-            integer = false;
-            let fraction = digits(end + 1);
-            if fraction == end + 1 {
-                return self.fail("a number needs digits after the point");
-            }
-            end = fraction;
-        }
-        if matches!(bytes.get(end), Some(b'e' | b'E')) {
-            integer = false;
-            let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-            let exponent = digits(end + 1 + sign);
-            if exponent == end + 1 + sign {
-                return self.fail("a number needs digits in its exponent");
-            }
-            end = exponent;
-        }
-        self.position = end;
-        Ok((&self.text[start..end], integer))
-    }
-
     /// Reads an integer of up to 18 digits in place, and every other number by the general parser.
     #[inline]
     fn integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
@@ -419,43 +389,6 @@ impl<'call> ArgumentReader<'call> {
             visitor.visit_u64(value)
         };
         result.map_err(|error: ReadError| error.at(start))
-    }
-
-    #[cold]
-    fn careful_integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
-        let start = self.position;
-        if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
-            return self.mismatch(&visitor);
-        }
-        let (text, plain) = self.number()?;
-        let value = if plain { text.parse().ok() } else { whole_number(text) };
-        let Some(value) = value else {
-            let expected: &dyn de::Expected = &visitor;
-            let error = ReadError::new(format!("the number {text} is no integer in range"), start);
-            return Err(error.expecting(expected));
-        };
-        if let Ok(value) = u64::try_from(value) {
-            visitor.visit_u64(value)
-        } else if let Ok(value) = i64::try_from(value) {
-            visitor.visit_i64(value)
-        } else {
-            visitor.visit_i128(value)
-        }
-        .map_err(|error: ReadError| error.at(start))
-    }
-
-    fn float(&mut self) -> Read<f64> {
-        let start = self.position;
-        let (text, integer) = self.number()?;
-        let value: f64 = text.parse().unwrap_or(f64::INFINITY);
-        if !value.is_finite() {
-            return Err(ReadError::new(format!("the number {text} is out of range"), start));
-        }
-        // An integer with more digits than a double holds would be rounded to another.
-        if integer && text.len() > 15 && exact(text, value) != Some(true) {
-            return Err(ReadError::new(format!("the number {text} would be rounded"), start));
-        }
-        Ok(value)
     }
 
     /// Returns the error for a value of a type that the visitor does not accept.
@@ -516,15 +449,6 @@ impl LentText<'_> {
     }
 }
 
-impl<'call> LentText<'call> {
-    fn lend(self, arena: &'call Arena) -> &'call str {
-        match self {
-            Self::Lent(text) => text,
-            Self::Owned(text) => arena.keep(text),
-        }
-    }
-}
-
 impl ArgumentReader<'_> {
     /// Skips one value, checking that it is JSON.
     pub(crate) fn skip(&mut self) -> Read<()> {
@@ -563,4 +487,35 @@ impl ArgumentReader<'_> {
             _ => self.number().map(drop),
         }
     }
+}
+
+/// The least number of 18 digits.
+const LONG: u64 = 10_u64.pow(17);
+
+/// Returns the integer without a sign that begins at `start`, and the position behind it, if it has
+/// up to 18 digits and another character behind them; else it takes a closer look.
+#[allow(clippy::inline_always, reason = "each integer of a call is read by it")]
+#[inline(always)]
+fn short_integer(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    let mut at = start;
+    let mut value = u64::from(digit(*bytes.get(at)?)?);
+    loop {
+        at += 1;
+        let byte = *bytes.get(at)?;
+        let Some(digit) = digit(byte) else {
+            let is_integer = !matches!(byte, b'.' | b'e' | b'E');
+            return is_integer.then_some((value, at));
+        };
+        // No digit may follow a zero alone.
+        if !(1..LONG).contains(&value) {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+}
+
+#[inline]
+fn digit(byte: u8) -> Option<u8> {
+    let digit = byte.wrapping_sub(b'0');
+    (digit <= 9).then_some(digit)
 }

@@ -1,11 +1,13 @@
-//! The entry of the gate: looks up the tool, and runs the call in place if it needs no waiting.
+//! The entry of the gate: looks up the tool, and runs a synchronous handler that needs no waiting.
 
 use std::mem::{swap, take};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::admitted::{AdmittedCall, CallerContext, OwnedCall, Pass, answer};
-use super::in_place::{contained, run, set, sync};
+use super::in_place::{run, set};
+use super::supervise::panicked;
 use super::trace;
 use crate::call::{
     Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
@@ -16,7 +18,7 @@ use crate::context::observer::CallReport;
 use crate::context::{Decision, Taint, ToolContext, UNUSED_CONTEXT};
 use crate::future::BoxFuture;
 use crate::text::{QUOTED, nearest_n, quote};
-use crate::tool::{BoxedHandler, Tool};
+use crate::tool::{BoxedHandler, SyncHandler, Tool, ToolInner};
 
 /// The part of a call that has to be waited for.
 enum UnfinishedCall {
@@ -456,4 +458,41 @@ pub(super) fn refusal(
     let text = format!("{error}; `ToolBoxBuilder::max_argument_bytes` raises the limit");
     let result = ToolResult::refusal(FailureKind::InvalidArguments, text);
     result.with_code(error.code())
+}
+
+/// Runs a synchronous handler with its panics contained; sets its result, and returns that.
+///
+/// The result is set and not returned, since each step that returns it copies it.
+#[allow(clippy::inline_always, reason = "it is a part of each of its two callers")]
+#[inline(always)]
+pub(super) fn contained<'r>(
+    tool: &ToolInner,
+    result: &'r mut Option<ToolResult>,
+    handler: impl FnOnce() -> ToolResult,
+) -> &'r mut ToolResult {
+    let caught = catch_unwind(AssertUnwindSafe(|| *result = Some(handler())));
+    let result = match (caught, result) {
+        (Ok(()), Some(result)) => result,
+        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
+        (Err(payload), result) => return result.insert(panicked(&tool.definition.name, payload)),
+    };
+    if !tool.running.relays {
+        result.unmark();
+    }
+    result
+}
+
+/// Runs a synchronous handler where it is called.
+pub(super) fn sync(
+    handler: &SyncHandler,
+    tool: &ToolInner,
+    context: &ToolContext,
+    text: &str,
+    depth: usize,
+) -> ToolResult {
+    let call = tool.handler_call(context, text, depth);
+    let mut result = None;
+    let returned = contained(tool, &mut result, || handler(&call));
+    call.conclude(returned);
+    set(result)
 }

@@ -1,4 +1,4 @@
-//! Execution of handlers in place, with nothing around them but their containment.
+//! Execution of async handlers in place, with nothing around them but their containment.
 
 use std::future::poll_fn;
 use std::mem::swap;
@@ -12,44 +12,7 @@ use crate::collection::BoxSettings;
 use crate::context::{ToolContext, UNUSED_CONTEXT};
 use crate::future::BoxFuture;
 use crate::panics::forget_quietly;
-use crate::tool::{BoxedHandler, SyncHandler, Tool, ToolInner};
-
-/// Runs a synchronous handler with its panics contained; sets its result, and returns that.
-///
-/// The result is set and not returned, since each step that returns it copies it.
-#[allow(clippy::inline_always, reason = "it is a part of each of its two callers")]
-#[inline(always)]
-pub(super) fn contained<'r>(
-    tool: &ToolInner,
-    result: &'r mut Option<ToolResult>,
-    handler: impl FnOnce() -> ToolResult,
-) -> &'r mut ToolResult {
-    let caught = catch_unwind(AssertUnwindSafe(|| *result = Some(handler())));
-    let result = match (caught, result) {
-        (Ok(()), Some(result)) => result,
-        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
-        (Err(payload), result) => return result.insert(panicked(&tool.definition.name, payload)),
-    };
-    if !tool.running.relays {
-        result.unmark();
-    }
-    result
-}
-
-/// Runs a synchronous handler where it is called.
-pub(super) fn sync(
-    handler: &SyncHandler,
-    tool: &ToolInner,
-    context: &ToolContext,
-    text: &str,
-    depth: usize,
-) -> ToolResult {
-    let call = tool.handler_call(context, text, depth);
-    let mut result = None;
-    let returned = contained(tool, &mut result, || handler(&call));
-    call.conclude(returned);
-    set(result)
-}
+use crate::tool::{BoxedHandler, Tool, ToolInner};
 
 /// Runs an async tool that needs no approval, permit or layer, and sets its result.
 ///

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::admitted::{AdmittedCall, OwnedCall};
-use super::in_place::sync;
+use super::gate::sync;
 use super::permits::Permits;
 use super::supervise::{SupervisedCall, Timeout, cancelled, panicked};
 use super::trace;

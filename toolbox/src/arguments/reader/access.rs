@@ -27,7 +27,7 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
         self.unpoliced = true;
         match self.peek_token() {
             Some(b'"') => {
-                let text = self.string()?.lend(self.arena);
+                let text = self.lent_string()?;
                 visitor.visit_borrowed_str(text)
             }
             Some(b'{') => self.object(visitor, Seen::watching()),
@@ -110,7 +110,7 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
         if self.peek_token() != Some(b'"') {
             return self.mismatch(&visitor);
         }
-        let text = self.string()?.lend(self.arena);
+        let text = self.lent_string()?;
         visitor.visit_borrowed_str(text)
     }
 
@@ -128,7 +128,7 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
     fn deserialize_bytes<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
         match self.peek_token() {
             Some(b'"') => {
-                let text = self.string()?.lend(self.arena);
+                let text = self.lent_string()?;
                 visitor.visit_borrowed_bytes(text.as_bytes())
             }
             _ => self.array(visitor),
@@ -324,7 +324,7 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
             let key = seed.deserialize(MapKey(self.reader));
             return key.map(Some).map_err(|error| error.at(start));
         }
-        let key = self.reader.string()?.lend(self.reader.arena);
+        let key = self.reader.lent_string()?;
         if !self.seen.insert(key) {
             return Err(ReadError::new(format!("duplicate key {key:?}"), start));
         }
