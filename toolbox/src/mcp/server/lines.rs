@@ -38,8 +38,8 @@ pub(super) type BoxedInput = Box<dyn AsyncRead + Send + Unpin>;
 
 /// The output of a connection: a queue of messages, which are written as lines.
 pub(super) struct LineOutput {
-    outlet: Outlet,
-    /// Ends when all lines are written, after the last outlet is dropped.
+    queue: mpsc::Sender<Vec<u8>>,
+    /// Ends when all lines are written, after the last sender of the queue is dropped.
     written: oneshot::Receiver<()>,
     writer: Option<AbortHandle>,
     network: Network<'static>,
@@ -137,7 +137,7 @@ impl LineConnection {
                 }
             };
             if let Some(answer) = answer
-                && self.output.outlet.send(answer).await.is_err()
+                && self.output.queue.send(answer).await.is_err()
             {
                 return;
             }
@@ -183,7 +183,7 @@ impl LineConnection {
             running: &self.running,
             lifecycle: &mut self.lifecycle,
             peer: &PeerIdentity { network: self.output.network, ..PeerIdentity::default() },
-            outlet: &self.output.outlet,
+            outlet: &self.output.outlet(),
             requests: &self.requests,
             cancellation,
         };
@@ -198,11 +198,11 @@ impl LineConnection {
         match reply {
             Reply::Now(answer) => Some(answer.message),
             Reply::Later(answer) => {
-                let outlet = self.output.outlet.clone();
+                let queue = self.output.queue.clone();
                 self.spawn(Box::pin(async move {
                     let answer = answer.await;
                     if open.finish() {
-                        let _ = outlet.send(answer.message).await;
+                        let _ = queue.send(answer.message).await;
                     }
                 }));
                 None
@@ -215,7 +215,7 @@ impl LineConnection {
             (Notified::Cancelled(id), _) => self.open.cancel(&id),
             (Notified::Initialized, Lifecycle::Handshake(handshake)) if !self.hears_changes => {
                 self.hears_changes = true;
-                let (outlet, closing) = (self.output.outlet.clone(), self.running.closing());
+                let (outlet, closing) = (self.output.outlet(), self.running.closing());
                 let (handshake, closing) = (Arc::clone(handshake), closing.clone());
                 self.spawn(changes::tell_session(&self.shared, handshake, outlet, closing));
             }
@@ -293,20 +293,20 @@ impl LineReader {
 impl LineOutput {
     /// Returns an output that is written by a task.
     pub(super) fn to_stream<W: AsyncWrite + Send + Unpin + 'static>(output: W) -> Self {
-        let (outlet, waiting) = mpsc::channel(WAITING_LINES);
+        let (queue, waiting) = mpsc::channel(WAITING_LINES);
         let (ending, written) = oneshot::channel();
         let writer = spawn(Box::pin(async move {
             let _ending = ending;
             write(output, waiting).await;
         }));
-        let (outlet, writer) = (Outlet::Queue(outlet), Some(writer.abort_handle()));
-        Self { outlet, written, writer, network: Network::default() }
+        let writer = Some(writer.abort_handle());
+        Self { queue, written, writer, network: Network::default() }
     }
 
     /// Returns standard output, or a writer in its place. A thread writes it, which does not delay
     /// the end of the program.
     pub(super) fn to_blocking(mut output: Box<dyn io::Write + Send>) -> Self {
-        let (outlet, mut waiting) = mpsc::channel(WAITING_LINES);
+        let (queue, mut waiting) = mpsc::channel(WAITING_LINES);
         let (ending, written) = oneshot::channel();
         std::thread::spawn(move || {
             let _ending = ending;
@@ -317,13 +317,18 @@ impl LineOutput {
                 }
             }
         });
-        Self { outlet: Outlet::Queue(outlet), written, writer: None, network: Network::PIPE }
+        Self { queue, written, writer: None, network: Network::PIPE }
+    }
+
+    /// Returns the sender of messages that belong to requests.
+    fn outlet(&self) -> Outlet {
+        Outlet::Queue(self.queue.clone())
     }
 
     /// Waits until everything is written, but not for long: the client may not read.
     async fn finish(self) {
-        let Self { outlet, written, writer, .. } = self;
-        drop(outlet);
+        let Self { queue, written, writer, .. } = self;
+        drop(queue);
         if timeout(CANCEL_TIMEOUT, written).await.is_err()
             && let Some(writer) = writer
         {

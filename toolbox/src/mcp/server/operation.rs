@@ -7,7 +7,7 @@ use tracing::Instrument;
 
 use super::answer::{Answer, Reply};
 use super::caller::trace_of;
-use super::exchange::{Exchange, PeerIdentity};
+use super::exchange::PeerIdentity;
 use super::protocol::{ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::Lifecycle;
 use super::shared::ServiceShared;
@@ -26,17 +26,8 @@ struct SubjectParams<'a> {
     protocol_version: Option<Cow<'a, str>>,
 }
 
-/// Begins a request of a client.
-pub(super) fn begin(
-    exchange: &Exchange<'_>,
-    request: &RequestFrame<'_>,
-    meta: &RequestMeta,
-) -> Operation {
-    begin_at(exchange.shared, exchange.peer, exchange.lifecycle, request, meta)
-}
-
 /// Begins a request of a client in a state of its connection.
-pub(super) fn begin_at(
+pub(super) fn begin(
     shared: &ServiceShared,
     peer: &PeerIdentity,
     lifecycle: &Lifecycle,
@@ -103,9 +94,6 @@ pub(super) fn answered(
     method: &str,
     answer: impl FnOnce() -> Reply,
 ) -> Reply {
-    if !operation.is_on() {
-        return answer();
-    }
     let is_call = method == "tools/call";
     match operation.within(answer) {
         Reply::Now(answer) => {

@@ -15,6 +15,7 @@ use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
 use super::{call, changes, completion, operation, prompts, resources, skills, tasks};
 use crate::mcp::apps::APPS;
+use crate::mcp::telemetry::is_wanted;
 
 /// Answers a request, whose `_meta` is read already.
 pub(super) fn respond(
@@ -22,11 +23,17 @@ pub(super) fn respond(
     request: &RequestFrame<'_>,
     meta: RequestMeta,
 ) -> Reply {
-    let operation = operation::begin(&exchange, request, &meta);
-    operation::answered(operation, &request.method, || {
-        reply(exchange, request, meta)
-            .unwrap_or_else(|error| Reply::Now(Answer::error(&request.id, &error)))
-    })
+    if !is_wanted(exchange.shared.reporter.as_ref()) {
+        return answered(exchange, request, meta);
+    }
+    let Exchange { shared, peer, lifecycle, .. } = &exchange;
+    let operation = operation::begin(shared, peer, lifecycle, request, &meta);
+    operation::answered(operation, &request.method, || answered(exchange, request, meta))
+}
+
+fn answered(exchange: Exchange<'_>, request: &RequestFrame<'_>, meta: RequestMeta) -> Reply {
+    reply(exchange, request, meta)
+        .unwrap_or_else(|error| Reply::Now(Answer::error(&request.id, &error)))
 }
 
 fn reply(

@@ -331,7 +331,7 @@ impl Service {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        self.serve_until(input, output, std::future::pending()).await;
+        self.connect(Box::new(input), LineOutput::to_stream(output)).ended().await;
     }
 
     /// Serves one client over any pair of streams, until the input or the future `shutdown` ends.
@@ -363,6 +363,11 @@ struct ServedConnection {
 }
 
 impl ServedConnection {
+    /// Goes on until the input ends.
+    async fn ended(mut self) {
+        (&mut self.talk).await;
+    }
+
     /// Goes on until the input or `shutdown` ends.
     async fn until(mut self, shutdown: impl Future<Output = ()>) {
         tokio::select! {

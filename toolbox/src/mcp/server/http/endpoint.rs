@@ -257,7 +257,7 @@ impl Endpoint {
         principal: Option<Principal>,
     ) -> Result<Response, Refusal> {
         let peer = PeerIdentity { network: Network::HTTP, ..PeerIdentity::default() };
-        let operation = operation::begin_at(&self.shared, &peer, &Lifecycle::Unset, request, meta);
+        let operation = operation::begin(&self.shared, &peer, &Lifecycle::Unset, request, meta);
         let (lifecycle, answer) = match initialize(&self.shared, request) {
             Ok(begun) => begun,
             Err(error) => {
