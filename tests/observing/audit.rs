@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::audited::boxed;
+use super::audited::{boxed, login};
 use serde_json::Value;
 use toolbox::audit::{self, AuditError, AuditLog, AuditReport, ChainBreak};
 use toolbox::context::{Conversation, Decision, Principal};

@@ -6,7 +6,7 @@ use toolbox::audit::AuditLog;
 use toolbox::context::{ApprovalRequest, Decision};
 use toolbox::{Tool, ToolBox, ToolCall};
 
-fn login() -> Tool {
+pub(crate) fn login() -> Tool {
     let schema = serde_json::json!({
         "type": "object",
         "properties": {"user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}},

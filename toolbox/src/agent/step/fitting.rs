@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{End, TypedAnswer};
 use super::account::Account;
 use super::conversation::Conversation;
 use super::legs::Leg;
 use super::limits::RunLimits;
+use super::{End, TypedAnswer};
 use crate::agent::window::{
     Compactor, ContextLength, ContextSettings, Removed, RuleKind, enough, note, reason, reference,
     target,
