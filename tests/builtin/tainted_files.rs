@@ -130,8 +130,7 @@ async fn a_command_that_ran_while_tainted_marks_what_it_changed() {
 
     let scratch = Scratch::new();
     let folder = scratch.folder("work");
-    let Ok(shell) = Shell::new(Workspace::open(&folder).unwrap()) else { return };
-    let shell = ToolBox::from(shell);
+    let shell = ToolBox::from(Shell::new(Workspace::open(&folder).unwrap()).unwrap());
     std::fs::write(folder.join("by_hand.txt"), "mine\n").unwrap();
     let clean = conversation(false);
     make(&shell, &clean, "shell_exec", json!({"command": "echo mine > b.txt"})).await;

@@ -1,13 +1,9 @@
-//! Sets `has_valgrind` where the program is installed, for the tests that need it.
+//! Asks the machine for what some tests need.
 
-use std::process::Command;
+#[allow(dead_code, reason = "each package asks for its own")]
+#[path = "../support/needs.rs"]
+mod needs;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(has_valgrind)");
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=PATH");
-    let probe = Command::new("valgrind").arg("--version").output();
-    if probe.is_ok_and(|output| output.status.success()) {
-        println!("cargo::rustc-cfg=has_valgrind");
-    }
+    needs::check(&[needs::VALGRIND]);
 }

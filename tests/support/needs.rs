@@ -40,7 +40,7 @@ pub(crate) const GROUPS: Need = ("groups", || {
         made
     })
 });
-pub(crate) const ROOT: Need = ("root", is_root);
+pub(crate) const VALGRIND: Need = ("valgrind", || succeeds("valgrind", &["--version"]));
 
 /// Tells the compiler which needs are met. The answer holds until a folder of programs changes.
 pub(crate) fn check(needs: &[Need]) {
