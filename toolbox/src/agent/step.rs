@@ -28,6 +28,7 @@ mod answer;
 mod begin;
 mod calls;
 mod conversation;
+mod end;
 mod fitting;
 mod guards;
 mod handed_over;
@@ -45,14 +46,15 @@ mod scope;
 mod steering;
 mod written;
 
-use account::Account;
+use account::RunAccount;
 pub(super) use answer::AnswerType;
 use answer::TypedAnswer;
-use conversation::Conversation;
+use conversation::RunConversation;
+use end::End;
 use fitting::Fitting;
 use guards::RunGuards;
 use held::{GuardedReply, HeldDeltas};
-use legs::{AcceptedHandoff, Leg};
+use legs::Leg;
 use logged::Opened;
 use plain::PlainSettings;
 
@@ -121,29 +123,12 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
     logged::close(log, result).await
 }
 
-/// The end of a run.
-enum End {
-    Stopped(StopReason, String),
-    /// A guard ended the run, for a reason.
-    Blocked(StopReason, String),
-    Paused(Box<Paused>),
-    Failed(RunErrorKind),
-    /// The run goes on as another agent.
-    HandedOver(Box<AcceptedHandoff>),
-}
-
-impl End {
-    fn stopped(reason: StopReason) -> Self {
-        Self::Stopped(reason, String::new())
-    }
-}
-
 /// A run at work.
 struct ActiveRun {
     leg: Leg,
-    conversation: Conversation,
+    conversation: RunConversation,
     guards: RunGuards,
-    account: Account,
+    account: RunAccount,
 }
 
 impl ActiveRun {
@@ -307,14 +292,14 @@ impl ActiveRun {
             self.account.budgets.charge_usage_again(logged.response.usage, logged.cost);
             // It was logged once the guards had passed.
             self.guards.pass_input();
-            self.conversation.end_step(&self.guards, plain);
+            self.conversation.end_step(plain, self.guards.may_block_reply());
             return Ok(logged.response);
         }
         self.leg.report_model_started();
         let began = now();
         let response = self.respond_in_context().await;
         let Self { leg, conversation, guards, account } = self;
-        conversation.end_step(guards, plain);
+        conversation.end_step(plain, guards.may_block_reply());
         let response = conversation.with_own_names(response?);
         let model = leg.model();
         let (price, cost) = account.cost_of(model, response.model.as_deref(), &response.usage);
@@ -417,7 +402,7 @@ impl ActiveRun {
     fn end(mut self, end: End) -> (Option<RunLog>, Result<RunOutcome, RunError>) {
         let history = self.history_at_end(&end);
         let Self { leg, conversation, mut guards, account } = self;
-        let Conversation { answer, jobs, log, .. } = conversation;
+        let RunConversation { answer, jobs, log, .. } = conversation;
         let (iterations, usage) = (account.iterations, account.budgets.usage());
         let cost = account.budgets.cost();
         let took = guards.limits.elapsed();

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::context::Conversation;
+use crate::text::hex;
 
 /// The hash before the first line.
 pub(super) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -131,11 +132,7 @@ fn plain(json: &str) -> String {
 
 /// Returns a SHA-256 digest, in hexadecimal.
 pub(super) fn digest(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&Sha256::digest(bytes))
 }
 
 /// Returns a time in RFC 3339, in UTC.

@@ -21,6 +21,7 @@ use crate::context::{CancellationToken, CarriedContext, Conversation};
 use crate::definition::ToolDefinition;
 use crate::store::StoreError;
 use crate::sync::Mutex;
+use crate::text::hex;
 
 /// The longest time after which a change by another process is seen.
 pub(super) const POLL: Duration = Duration::from_millis(200);
@@ -495,11 +496,7 @@ pub(super) fn digest(definition: &ToolDefinition) -> String {
     digest.update(definition.name.as_bytes());
     digest.update([0]);
     digest.update(definition.input_schema.to_string().as_bytes());
-    digest
-        .finalize()
-        .iter()
-        .take(16)
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    hex(&digest.finalize()[..16])
 }
 
 fn not_accepted(definition: &ToolDefinition, error: StoreError) -> ToolResult {

@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::random::hex;
 use crate::context::approval::Approval;
 use crate::definition::{Callers, Grammar, Icon, Namespace, ToolAnnotations, check_name};
+use crate::text::hex;
 use crate::tool::Tool;
 
 /// A tool as its worker offers it: the definition, and the settings that matter to its caller.

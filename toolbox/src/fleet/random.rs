@@ -1,6 +1,7 @@
 //! Unguessable names.
 
 use crate::sync::Mutex;
+use crate::text::hex;
 
 /// Random bytes that were asked for in advance: one question to the system for many tokens.
 static READY: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -23,13 +24,6 @@ pub(super) fn token() -> String {
     token
 }
 
-/// Formats bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |half: u8| char::from(DIGITS[usize::from(half)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -41,6 +35,5 @@ mod tests {
         let tokens: HashSet<String> = (0..10_000).map(|_| token()).collect();
         assert_eq!(tokens.len(), 10_000);
         assert!(tokens.iter().all(|token| token.len() == 32));
-        assert_eq!(hex(&[0, 10, 255]), "000aff");
     }
 }

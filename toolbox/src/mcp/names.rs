@@ -9,9 +9,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use crate::text::hex;
 use sha2::{Digest, Sha256};
-
-use super::digest::hex;
 
 /// The longest name that every provider accepts.
 const MAX_LEN: usize = 64;

@@ -1,7 +1,6 @@
 //! Links that are used once, and the sessions they are exchanged for.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::mcp::is_same;
 use crate::sync::Mutex;
+use crate::text::hex;
 
 /// The time for which a link can be used.
 const LINK_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -307,11 +307,4 @@ fn random() -> String {
 
 fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -196,7 +196,7 @@ struct Sentence<'a> {
 }
 
 /// A word of a sentence.
-struct Word<'a> {
+struct QueryWord<'a> {
     text: &'a str,
     weight: f32,
     has_digits: bool,
@@ -242,7 +242,7 @@ impl<'a> Sentence<'a> {
         let said = self.query.payload.weight_of(text, self.weights);
         self.in_value = said < 1.0;
         let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-        let word = Word { text, weight: asked * said, has_digits };
+        let word = QueryWord { text, weight: asked * said, has_digits };
         let mut stop = false;
         for (at, piece) in pieces.iter().enumerate() {
             if piece.role == TermRole::Stop && !self.stops {
@@ -260,7 +260,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// Reads a term of a word, with those that come `after` it.
-    fn read_piece(&mut self, word: &Word<'_>, piece: WordTerm, after: &[WordTerm]) {
+    fn read_piece(&mut self, word: &QueryWord<'_>, piece: WordTerm, after: &[WordTerm]) {
         let (weights, WordTerm { term, role, faint }) = (self.weights, piece);
         let mut weight = if faint { word.weight * weights.faint } else { word.weight };
         // Without spaces, a number and the words around it are one run.
@@ -314,7 +314,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// Looks a word up in the other spellings that a tool may have of it.
-    fn read_spellings(&mut self, word: &Word<'_>, pieces: &[WordTerm]) {
+    fn read_spellings(&mut self, word: &QueryWord<'_>, pieces: &[WordTerm]) {
         let (weights, vocabulary, text) = (self.weights, self.vocabulary, word.text);
         words::fold(cut(text, words::MAX_WORD), &mut self.query.folded);
         let folded = &self.query.folded;

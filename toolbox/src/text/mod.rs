@@ -4,6 +4,8 @@
 mod boundary;
 #[allow(dead_code, reason = "for skills")]
 mod head;
+#[allow(dead_code, reason = "for digests and random names")]
+mod hex;
 mod json;
 mod list;
 mod nearest;
@@ -15,6 +17,8 @@ mod tokens;
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
 #[allow(unused_imports, reason = "for skills")]
 pub(crate) use head::split_head;
+#[allow(unused_imports, reason = "for digests and random names")]
+pub(crate) use hex::hex;
 pub(crate) use json::{json_value, nests_deeper, string_end};
 pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};

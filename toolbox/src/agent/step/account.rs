@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::End;
+use super::end::End;
 use super::legs::Leg;
 use crate::agent::budget::{Budget, Budgets, SharedBudget};
 use crate::agent::outcome::RunErrorKind;
@@ -13,7 +13,7 @@ use crate::event::{EventKind, StopReason};
 use crate::model::{Model, Usage};
 
 /// The requests, calls, tokens and money of a run: how many it has spent, and how many are left.
-pub(super) struct Account {
+pub(super) struct RunAccount {
     pub(super) budgets: Budgets,
     /// `true` if calls were refused because the run may make no more.
     over_budget: bool,
@@ -23,7 +23,7 @@ pub(super) struct Account {
     pub(super) prices: Option<Arc<dyn Prices>>,
 }
 
-impl Account {
+impl RunAccount {
     /// Opens the account of a run below the one that has `above`.
     pub(super) fn new(above: &Budgets, settings: &AgentSettings, shared: &[SharedBudget]) -> Self {
         let budgets = above.with(budget_of(settings), shared);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::account::Account;
+use super::account::RunAccount;
 use super::answer::{AnswerType, TypedAnswer};
-use super::conversation::Conversation;
+use super::conversation::RunConversation;
 use super::guards::RunGuards;
 use super::legs::{HandedOver, Leg};
 use super::limits::{CancelOnDrop, RunLimits};
@@ -76,7 +76,7 @@ impl ActiveRun {
         }
         let shared = given.get::<SharedBudget>().into_iter().chain(&agent.settings.shared_budgets);
         let shared: Vec<_> = shared.cloned().collect();
-        let mut account = Account::new(&above.budgets, &agent.settings, &shared);
+        let mut account = RunAccount::new(&above.budgets, &agent.settings, &shared);
         let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
         let jobs = Jobs::new();
         let mut context = given
@@ -132,8 +132,8 @@ impl LegStart {
     pub(super) fn begin(
         self,
         guards: &mut RunGuards,
-        account: &mut Account,
-    ) -> (Leg, Conversation) {
+        account: &mut RunAccount,
+    ) -> (Leg, RunConversation) {
         let Self { agent, name, given, above, handed, .. } = self;
         let settings = &agent.settings;
         let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
@@ -187,7 +187,7 @@ impl LegStart {
         request.system = self.system;
         request.options.clone_from(&settings.options);
         let KeptConversation { answer, task, taint, asked_by_user, jobs, log } = self.kept;
-        let conversation = Conversation {
+        let conversation = RunConversation {
             request,
             scope: CallScope::new(context, nested, taint, asked_by_user),
             window: ContextWindow::new(task),

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::account::Account;
-use super::conversation::Conversation;
+use super::account::RunAccount;
+use super::conversation::RunConversation;
+use super::end::End;
 use super::guards::RunGuards;
 use super::legs::Leg;
 use super::logged::unlogged;
 use super::results::highest_handle;
-use super::{ActiveRun, End, TypedAnswer};
+use super::{ActiveRun, TypedAnswer};
 use crate::agent::log::RunLog;
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Paused, PausedTranscript};
@@ -72,7 +73,7 @@ impl CallPlan {
     }
 
     /// Takes the calls from the account of the run, and refuses those it has no more of.
-    fn charge(&mut self, account: &mut Account, max_calls: usize, is_replaying: bool) {
+    fn charge(&mut self, account: &mut RunAccount, max_calls: usize, is_replaying: bool) {
         // The gate refuses what is beyond the limit of one reply; that costs nothing.
         let wanted = self.made.len().min(max_calls);
         let granted = account.take_calls(wanted, is_replaying);
@@ -240,7 +241,7 @@ impl ActiveRun {
     }
 }
 
-impl Conversation {
+impl RunConversation {
     /// Makes calls through the gate. Returns the end of the run beside the results, if an answer
     /// could not be validated in its time.
     async fn call_all(

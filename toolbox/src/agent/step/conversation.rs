@@ -1,12 +1,12 @@
 //! The conversation of a run: its transcript, the next request, and what is offered in it.
 
-use super::guards::RunGuards;
+use super::TypedAnswer;
+use super::end::End;
 use super::legs::Leg;
 use super::limits::RunLimits;
 use super::offer::ToolOffer;
 use super::plain::PlainSettings;
 use super::scope::CallScope;
-use super::{End, TypedAnswer};
 use crate::agent::agent::AgentInner;
 use crate::agent::hooks::Checked;
 use crate::agent::jobs::{JobPolicy, Jobs, observation};
@@ -21,7 +21,7 @@ use crate::event::{EventKind, Reporter, StopReason};
 use crate::model::{History, ModelRequest, ModelResponse, Part, ToolChoice};
 
 /// The conversation of a run with its model.
-pub(super) struct Conversation {
+pub(super) struct RunConversation {
     /// The next request to the model; its history is the transcript of the run.
     pub(super) request: ModelRequest,
     pub(super) offer: ToolOffer,
@@ -36,7 +36,7 @@ pub(super) struct Conversation {
     pub(super) log: Option<RunLog>,
 }
 
-impl Conversation {
+impl RunConversation {
     /// Begins with a transcript.
     pub(super) fn start(&mut self, leg: &Leg, history: History) {
         self.read(leg, &history);
@@ -135,9 +135,9 @@ impl Conversation {
         }
     }
 
-    /// Takes back what hooks changed for one step.
-    pub(super) fn end_step(&mut self, guards: &RunGuards, plain: Option<PlainSettings>) {
-        if guards.may_block_reply() {
+    /// Takes back what hooks changed for one step, whose reply guards may still block.
+    pub(super) fn end_step(&mut self, plain: Option<PlainSettings>, may_be_blocked: bool) {
+        if may_be_blocked {
             self.before_reply = Some(self.request.history.clone());
         }
         if let Some(PlainSettings { system, options, tool_choice }) = plain {

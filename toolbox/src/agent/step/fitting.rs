@@ -2,11 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::account::Account;
-use super::conversation::Conversation;
+use super::TypedAnswer;
+use super::account::RunAccount;
+use super::conversation::RunConversation;
+use super::end::End;
 use super::legs::Leg;
 use super::limits::RunLimits;
-use super::{End, TypedAnswer};
 use crate::agent::window::{
     Compactor, ContextLength, ContextSettings, Removed, RuleKind, enough, note, reason, reference,
     target,
@@ -27,9 +28,9 @@ const WORTH: usize = 100;
 /// The next request of a run, to be fitted into the tokens that it may have.
 pub(super) struct Fitting<'a> {
     leg: &'a Leg,
-    conversation: &'a mut Conversation,
+    conversation: &'a mut RunConversation,
     limits: &'a RunLimits,
-    account: &'a Account,
+    account: &'a RunAccount,
     /// The cost of summaries.
     spent: (Usage, Cost),
 }
@@ -37,9 +38,9 @@ pub(super) struct Fitting<'a> {
 impl<'a> Fitting<'a> {
     pub(super) fn new(
         leg: &'a Leg,
-        conversation: &'a mut Conversation,
+        conversation: &'a mut RunConversation,
         limits: &'a RunLimits,
-        account: &'a Account,
+        account: &'a RunAccount,
     ) -> Self {
         Self { leg, conversation, limits, account, spent: Default::default() }
     }
@@ -88,7 +89,7 @@ impl<'a> Fitting<'a> {
 
     /// Returns the tokens of the next request.
     fn tokens(&mut self) -> usize {
-        let Conversation { request, window, .. } = &mut *self.conversation;
+        let RunConversation { request, window, .. } = &mut *self.conversation;
         window.tokens(request, &*self.leg.settings().context.counter)
     }
 

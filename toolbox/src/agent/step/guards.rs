@@ -5,11 +5,12 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::conversation::Conversation;
+use super::TypedAnswer;
+use super::conversation::RunConversation;
+use super::end::End;
 use super::held::{GuardedReply, HeldDeltas};
 use super::legs::Leg;
 use super::limits::RunLimits;
-use super::{End, TypedAnswer};
 use crate::agent::hooks::{Checked, Guard, Verdict};
 use crate::agent::repeat::RepeatGuard;
 use crate::agent::settings::AgentSettings;
@@ -79,7 +80,7 @@ impl RunGuards {
     /// Waits for a reply and for the guards on the input, whichever comes first.
     pub(super) async fn beside_input(
         &self,
-        conversation: &Conversation,
+        conversation: &RunConversation,
         respond: impl Future<Output = Result<ModelResponse, ModelError>> + Send,
         deltas: &HeldDeltas<'_>,
     ) -> GuardedReply {
@@ -128,7 +129,7 @@ impl RunGuards {
     /// Lets the guards on the output check what the run is about to return.
     pub(super) async fn guard_output(
         &self,
-        conversation: &mut Conversation,
+        conversation: &mut RunConversation,
         events: &Reporter,
         end: End,
     ) -> End {
@@ -162,7 +163,7 @@ impl RunGuards {
     pub(super) async fn validate(
         &self,
         leg: &Leg,
-        conversation: &Conversation,
+        conversation: &RunConversation,
         text: &str,
     ) -> Result<Option<String>, End> {
         let validators = &leg.settings().hooks.on_answer;
@@ -190,7 +191,7 @@ impl RunGuards {
     pub(super) async fn validated(
         &self,
         leg: &Leg,
-        conversation: &Conversation,
+        conversation: &RunConversation,
         taken: Vec<ToolResult>,
     ) -> (Vec<ToolResult>, Option<End>) {
         let Some(answer) = conversation.answer.as_ref().filter(|answer| answer.is_given()) else {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::begin::{KeptConversation, LegStart};
-use super::conversation::Conversation;
+use super::conversation::RunConversation;
 use super::legs::AcceptedHandoff;
 use super::read::made;
 use super::{ActiveRun, TypedAnswer};
@@ -14,7 +14,7 @@ use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::event::EventKind;
 use crate::model::Unanswered;
 
-impl Conversation {
+impl RunConversation {
     /// Returns the target of a call that hands the conversation over, and the call as its tool gets
     /// it.
     fn handoff_target(&self, call: &ToolCall) -> Option<(ToolCall, Arc<HandoffTarget>)> {
@@ -85,7 +85,7 @@ impl ActiveRun {
         let history = self.conversation.take_history();
         let history = handoff.target.transcript(history, &handoff.arguments);
         self.take_over(&handoff.target, &handoff.tool, self.account.iterations);
-        let Conversation { request, window, .. } = &mut self.conversation;
+        let RunConversation { request, window, .. } = &mut self.conversation;
         if window.task_positions(&history).is_empty() {
             window.start(&history);
         }

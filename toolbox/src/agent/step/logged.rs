@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::account::Account;
-use super::conversation::Conversation;
+use super::account::RunAccount;
+use super::conversation::RunConversation;
+use super::end::End;
 use super::legs::Leg;
-use super::{End, Setup, Start};
+use super::{Setup, Start};
 use crate::agent::handle::SteeredInput;
 use crate::agent::log::{
     Entry, LoggedEdit, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog,
@@ -153,7 +154,7 @@ pub(super) async fn close(
     }
 }
 
-impl Conversation {
+impl RunConversation {
     /// Returns the reply that an earlier attempt got at this place.
     pub(super) fn logged_reply(&mut self, events: &Reporter) -> Option<LoggedReply> {
         let reply = self.log.as_mut()?.reply();
@@ -194,7 +195,11 @@ impl Conversation {
 
     /// Changes the transcript as the log has it. Returns `true` if an earlier attempt has prepared
     /// the next request, so that there is nothing else to do.
-    pub(super) fn take_logged_edits(&mut self, leg: &Leg, account: &Account) -> Result<bool, End> {
+    pub(super) fn take_logged_edits(
+        &mut self,
+        leg: &Leg,
+        account: &RunAccount,
+    ) -> Result<bool, End> {
         let mut is_logged = self.is_replaying();
         let mut is_edited = false;
         while let Some(logged) = self.log.as_mut().and_then(RunLog::edit) {

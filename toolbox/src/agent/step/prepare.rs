@@ -1,8 +1,8 @@
 //! The hooks that run before a step.
 
-use super::End;
-use super::account::Account;
-use super::conversation::Conversation;
+use super::account::RunAccount;
+use super::conversation::RunConversation;
+use super::end::End;
 use super::legs::Leg;
 use super::limits::RunLimits;
 use super::plain::PlainSettings;
@@ -14,7 +14,7 @@ use crate::dialect::Definitions;
 use crate::model::ToolChoice;
 use crate::text::{QUOTED, quote};
 
-impl Conversation {
+impl RunConversation {
     /// Leaves out of the offer of a step what the log has left out: a step whose reply is there was
     /// prepared before.
     pub(super) fn prepare_again(
@@ -32,7 +32,7 @@ impl Conversation {
         &mut self,
         leg: &Leg,
         limits: &RunLimits,
-        account: &Account,
+        account: &RunAccount,
         offer: Definitions,
     ) -> Result<(Definitions, Option<PlainSettings>), End> {
         let settings = leg.settings();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::TypedAnswer;
-use super::conversation::Conversation;
+use super::conversation::RunConversation;
 use super::legs::Leg;
 use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::jobs::observed;
@@ -14,7 +14,7 @@ use crate::collection::ToolBox;
 use crate::model::{History, Message};
 use crate::tool::Tool;
 
-impl Conversation {
+impl RunConversation {
     /// Records the taint of a transcript that the run continues.
     pub(super) fn read(&self, leg: &Leg, history: &History) {
         let boxes = self.known_boxes(leg);

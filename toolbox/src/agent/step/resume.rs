@@ -1,9 +1,10 @@
 //! A run that goes on after a pause.
 
+use super::ActiveRun;
 use super::calls::CallPlan;
-use super::conversation::Conversation;
+use super::conversation::RunConversation;
+use super::end::End;
 use super::legs::Leg;
-use super::{ActiveRun, End};
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Decisions, Paused, PausedTranscript, decisions_below};
 use crate::call::{FailureKind, ToolCall, ToolResult};
@@ -99,7 +100,7 @@ impl ActiveRun {
     }
 }
 
-impl Conversation {
+impl RunConversation {
     /// Goes on as a pause has it, but for what is decided on each call.
     fn resume(&mut self, leg: &Leg, paused: &Paused) {
         self.before_reply = Some(paused.open.before().clone());

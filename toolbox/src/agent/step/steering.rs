@@ -1,9 +1,10 @@
 //! Messages for a run at work, and pauses between two steps.
 
-use super::conversation::Conversation;
+use super::ActiveRun;
+use super::conversation::RunConversation;
+use super::end::End;
 use super::guards::RunGuards;
 use super::legs::Leg;
-use super::{ActiveRun, End};
 use crate::agent::handle::{PauseFlag, SteeredInput};
 use crate::agent::log::{LoggedMessage, RunLog};
 use crate::agent::paused::{Paused, PausedTranscript};
@@ -13,7 +14,7 @@ use crate::context::Principal;
 use crate::event::EventKind;
 use crate::model::{History, ToolChoice};
 
-impl Conversation {
+impl RunConversation {
     /// Takes the messages that stand before the next request: those that the log has, then reports
     /// of jobs that have ended since, and what the user has sent.
     pub(super) async fn take_messages(

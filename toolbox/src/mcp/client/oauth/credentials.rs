@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 
 use super::access::OAuthToken;
 use super::dpop::{ProofKey, is_bound};
-use crate::mcp::digest::hex;
 use crate::mcp::file::{FileLock, SharedFile};
+use crate::text::hex;
 
 /// The maximum time to wait for another program that writes.
 const WRITE: Duration = Duration::from_secs(2);
