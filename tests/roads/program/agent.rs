@@ -11,6 +11,7 @@ use crate::{ARGUMENTS, ROUNDS, WARM, forecast, mark};
 /// A model that calls one tool in each reply, until the rounds are done.
 struct Caller(Mutex<Vec<Reply>>);
 
+#[allow(clippy::unnecessary_literal_bound, reason = "the trait lends names")]
 impl Model for Caller {
     fn name(&self) -> &str {
         "caller"

@@ -49,13 +49,13 @@ impl ToolBox {
         context: &ToolContext,
         found: &[Arc<ToolDefinition>],
     ) -> Definitions {
-        let all = self.definitions();
+        let snapshot = self.shared.current.load();
+        let all = snapshot.definitions();
         let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
         let nobody_forbids = context.rules().is_none() || all.iter().all(permitted);
         if nobody_forbids && found.is_empty() {
-            return all;
+            return all.clone();
         }
-        let snapshot = self.snapshot();
         let more = found.iter().filter(|tool| {
             let offered = all.iter().any(|own| own.name == tool.name);
             !offered && snapshot.get(&tool.name).is_some() && snapshot.permits(&tool.name)

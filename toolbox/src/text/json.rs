@@ -13,7 +13,6 @@ pub(crate) fn json_value(value: &impl Serialize) -> Option<Value> {
 
 /// Returns the offset behind the string that starts at `start`; the end of the text if it is not
 /// closed.
-#[inline]
 pub(crate) fn string_end(bytes: &[u8], start: usize) -> usize {
     // Most strings are short: a plain loop ends before a vectored search would start.
     let mut at = start + 1;

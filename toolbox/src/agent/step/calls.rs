@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::ActiveRun;
 use super::account::RunAccount;
+use super::answer::TypedAnswer;
 use super::conversation::RunConversation;
 use super::end::End;
 use super::guards::RunGuards;
 use super::legs::Leg;
 use super::logged::unlogged;
 use super::results::highest_handle;
-use super::{ActiveRun, TypedAnswer};
 use crate::agent::log::RunLog;
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Paused, PausedTranscript};

@@ -1,6 +1,6 @@
 //! The conversation of a run: its transcript, the next request, and what is offered in it.
 
-use super::TypedAnswer;
+use super::answer::TypedAnswer;
 use super::end::End;
 use super::legs::Leg;
 use super::limits::RunLimits;

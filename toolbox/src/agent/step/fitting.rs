@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::TypedAnswer;
 use super::account::RunAccount;
+use super::answer::TypedAnswer;
 use super::conversation::RunConversation;
 use super::end::End;
 use super::legs::Leg;

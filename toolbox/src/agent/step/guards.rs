@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::TypedAnswer;
+use super::answer::TypedAnswer;
 use super::conversation::RunConversation;
 use super::end::End;
 use super::held::{GuardedReply, HeldDeltas};

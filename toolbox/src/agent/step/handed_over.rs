@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::ActiveRun;
+use super::answer::TypedAnswer;
 use super::begin::{KeptConversation, LegStart};
 use super::conversation::RunConversation;
 use super::legs::AcceptedHandoff;
 use super::read::made;
-use super::{ActiveRun, TypedAnswer};
 use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::Paused;
@@ -29,6 +30,9 @@ impl RunConversation {
         &self,
         calls: &mut Vec<(ToolCall, bool)>,
     ) -> Vec<ToolResult> {
+        if calls.len() < 2 {
+            return Vec::new();
+        }
         let is_handoff = |(call, _): &(ToolCall, bool)| {
             // One that is forbidden hands nothing over, and is refused by the gate.
             let permits =

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::TypedAnswer;
+use super::answer::TypedAnswer;
 use super::conversation::RunConversation;
 use super::legs::Leg;
 use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
