@@ -56,8 +56,8 @@ async fn a_run_tells_what_happens_in_order() {
             "+",
             "+rm()",
             "+",
+            // No schema says which of its arguments are secret.
             "+none()",
-            "+",
             "replied calls 3",
             "hello starts",
             "hello ok",

@@ -216,6 +216,7 @@ fn a_container_is_kept_of_a_stream_too() {
         json!({"type": "message_start", "message": {"id": "m", "content": []}}),
         start(0, run_of_code()),
         start(1, use_of_tool()),
+        json!({"type": "content_block_stop", "index": 1}),
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "container": container}}),
         json!({"type": "message_stop"}),
     ];

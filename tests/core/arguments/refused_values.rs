@@ -180,12 +180,13 @@ fn each_argument_is_a_fault_of_its_own() {
             "`wide` must be an integer from 0 to 4294967295, got 5000000000",
         ],
     );
-    // Beside faults that the schema finds, which come first.
+    // Beside faults that the schema finds, which come first. A name that is not declared may be what
+    // should stand under `password`.
     check(
         &json!({"id": "x", "small": 300, "even": 3, "colour": 1}),
         &[
             "`small` must be at most 255, got 300",
-            "`colour` is not an argument; the arguments are `id`, `ids`, `even`, `word`, `small`, `wide`, `some`, `addresses`, `pair`, `items`, `ordered`, `event` and 4 more",
+            "`***` is not an argument; the arguments are `id`, `ids`, `even`, `word`, `small`, `wide`, `some`, `addresses`, `pair`, `items`, `ordered`, `event` and 4 more",
             r#"`id` UUID, got the string "x"; expected length 36, found 1"#,
             "`even` must be even, got 3",
         ],

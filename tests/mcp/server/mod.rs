@@ -6,6 +6,7 @@ mod apps;
 mod arguments;
 mod asking;
 mod ends;
+mod envelopes;
 mod gateway_offers;
 mod gateway_skills;
 mod http;

@@ -33,6 +33,10 @@ pub(super) struct Spent {
 /// agent built the same way, under the same name and for the same
 /// [`Principal`](crate::context::Principal). It holds the transcript and the arguments of the
 /// pending calls: keep it where the model and strangers cannot write.
+///
+/// It does not know that it was resumed: each time, its approved calls run. So a program takes it
+/// away as it resumes it, for all its processes at once. A durable run (feature `durable`) has its
+/// pause in the journal, and no document that could be resumed again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
     /// The name of the agent that the run began with, or of the tool it was called as.

@@ -325,7 +325,8 @@ impl From<Vec<Fault>> for Faults {
 ///
 /// `Display` is the text for the model: it names the tool and every fault, one a line, in at most 2
 /// KiB. Values that the schema marks as secret (`writeOnly`, `format: password`) are written as
-/// `***`, and of objects and arrays only the kind.
+/// `***`, and of objects and arrays only the kind; beside such a value, so are names that resemble
+/// none of those that the object declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentsError {
     tool: String,

@@ -131,7 +131,8 @@ pub(super) fn next_sequence() -> u64 {
 /// A call has one [`ToolFinished`](Self::ToolFinished), and before it a
 /// [`ToolStarted`](Self::ToolStarted) if its tool ran. Arguments are those that the model wrote,
 /// with `"***"` in place of values that the schema of the tool marks as secret (`writeOnly`,
-/// `format: password`).
+/// `format: password`). A call that carries another is shown by the schema of the tool that it
+/// names; where there is no schema, no argument is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]

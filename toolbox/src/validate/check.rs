@@ -504,7 +504,7 @@ impl<'a> Checker<'a> {
             let meant = near.into_iter().find(|name| !given(name)).map(|name| quote(name, 64));
             let allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());
             // Unlike every name that is declared, it may be what should stand under one of them.
-            let is_secret = meant.is_none() && schema::is_secret(schema, c.refs);
+            let is_secret = meant.is_none() && schema::has_secret_field(schema, c.refs);
             let path = if is_secret { c.path_without_name() } else { c.path() };
             Fault::new(FaultKind::UnknownName, path, allowed).suggest(meant)
         });

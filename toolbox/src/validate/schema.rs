@@ -295,6 +295,30 @@ pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
     false
 }
 
+/// Returns `true` if a field of an object is marked as secret itself, not by what is below it.
+pub(super) fn has_secret_field(schema: &Value, refs: &References<'_>) -> bool {
+    let named = ["properties", "patternProperties"].into_iter().filter_map(|keyword| {
+        let fields = schema.keyword(keyword)?.as_object()?;
+        Some(fields.values())
+    });
+    let mut open: Vec<&Value> =
+        named.flatten().chain(schema.keyword("additionalProperties")).collect();
+    let mut seen = HashSet::new();
+    while let Some(next) = open.pop() {
+        let Some(map) = next.as_object().filter(|_| seen.insert(std::ptr::from_ref(next))) else {
+            continue;
+        };
+        if says_secret(map) {
+            return true;
+        }
+        open.extend(refs.targets(next));
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            open.extend(branches(next, keyword));
+        }
+    }
+    false
+}
+
 /// Returns `true` if a schema itself marks its value as secret.
 pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
     schema.keyword("format").and_then(Value::as_str) == Some("password")

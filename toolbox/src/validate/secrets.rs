@@ -6,7 +6,6 @@
 use serde_json::{Map, Value};
 
 use super::references::References;
-use super::repair::bare;
 use super::schema::{is_secret, says_secret};
 use crate::definition::{CarriedTools, ToolDefinition};
 use crate::schema::children;
@@ -42,8 +41,7 @@ pub(crate) fn may_hide(tool: Option<&ToolDefinition>) -> bool {
 /// Returns the arguments of an envelope as they may be displayed; `None` if that is all of them.
 fn shown_envelope(carried: &CarriedTools, text: &str) -> Option<String> {
     let hidden = || Some(Value::from(HIDDEN).to_string());
-    let (inner, _, _) = bare(text);
-    let fields = match serde_json::from_str(inner) {
+    let fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,
         // As such a text is read, too.
         Ok(Value::String(text)) => match serde_json::from_str(&text) {

@@ -1,4 +1,4 @@
-//! What a stream sends in pieces: JSON text, and the indices that say where a piece belongs.
+//! Pieces of a stream: JSON text, and the indices that say where a piece belongs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::format::WireError;
 
-/// How far JSON text has come.
+/// The progress of JSON text that comes in pieces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum JsonProgress {
     /// Nothing but blanks.
     #[default]
     Blank,
@@ -26,7 +26,7 @@ pub(super) enum Progress {
 #[derive(Debug, Clone, Default)]
 pub(super) struct JsonText {
     text: String,
-    progress: Progress,
+    progress: JsonProgress,
     depth: usize,
     in_string: bool,
     is_escaped: bool,
@@ -47,7 +47,7 @@ impl JsonText {
         self.text
     }
 
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> JsonProgress {
         self.progress
     }
 
@@ -68,14 +68,14 @@ impl JsonText {
             }
             return;
         }
-        let is_open = self.progress == Progress::Open;
+        let is_open = self.progress == JsonProgress::Open;
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => {}
-            b'{' | b'[' if self.progress == Progress::Blank => {
-                (self.progress, self.depth) = (Progress::Open, 1);
+            b'{' | b'[' if self.progress == JsonProgress::Blank => {
+                (self.progress, self.depth) = (JsonProgress::Open, 1);
             }
-            _ if self.progress == Progress::Blank => self.progress = Progress::Open,
-            _ if !is_open => self.progress = Progress::Beyond,
+            _ if self.progress == JsonProgress::Blank => self.progress = JsonProgress::Open,
+            _ if !is_open => self.progress = JsonProgress::Beyond,
             // A text that did not begin with an object or a list has no depth.
             _ if self.depth == 0 => {}
             b'"' => self.in_string = true,
@@ -83,7 +83,7 @@ impl JsonText {
             b'}' | b']' => {
                 self.depth -= 1;
                 if self.depth == 0 {
-                    self.progress = Progress::Whole;
+                    self.progress = JsonProgress::Whole;
                 }
             }
             _ => {}
@@ -171,9 +171,9 @@ pub(super) fn text_of(arguments: &Value) -> String {
 
 /// Reads an index: a number, or as some gateways write it, the text of one.
 pub(super) fn index<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    struct Index;
+    struct IndexVisitor;
 
-    impl<'de> Visitor<'de> for Index {
+    impl<'de> Visitor<'de> for IndexVisitor {
         type Value = Option<u64>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,7 +202,7 @@ pub(super) fn index<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
         }
     }
 
-    deserializer.deserialize_option(Index)
+    deserializer.deserialize_option(IndexVisitor)
 }
 
 #[cfg(test)]
@@ -212,19 +212,19 @@ mod tests {
     #[test]
     fn the_end_of_json_text_is_seen_wherever_it_is_cut() {
         let cases = [
-            ("", Progress::Blank),
-            (" \n", Progress::Blank),
-            ("{", Progress::Open),
-            (r#"{"a":"}"#, Progress::Open),
-            (r#"{"a":"\"}"#, Progress::Open),
-            (r#"{"a":["{"]}"#, Progress::Whole),
-            (r#" {"a":"\\"} "#, Progress::Whole),
-            ("[[]]", Progress::Whole),
-            ("{}}", Progress::Beyond),
-            (r#"{}"{"#, Progress::Beyond),
-            ("null", Progress::Open),
-            ("x{}", Progress::Open),
-            ("}", Progress::Open),
+            ("", JsonProgress::Blank),
+            (" \n", JsonProgress::Blank),
+            ("{", JsonProgress::Open),
+            (r#"{"a":"}"#, JsonProgress::Open),
+            (r#"{"a":"\"}"#, JsonProgress::Open),
+            (r#"{"a":["{"]}"#, JsonProgress::Whole),
+            (r#" {"a":"\\"} "#, JsonProgress::Whole),
+            ("[[]]", JsonProgress::Whole),
+            ("{}}", JsonProgress::Beyond),
+            (r#"{}"{"#, JsonProgress::Beyond),
+            ("null", JsonProgress::Open),
+            ("x{}", JsonProgress::Open),
+            ("}", JsonProgress::Open),
         ];
         for (text, expected) in cases {
             for at in 0..=text.len() {

@@ -18,7 +18,8 @@ pub(super) enum GuardedReply {
 
 /// The deltas of a reply, held back until the guards on the input have passed.
 ///
-/// Pieces of the arguments of tools that take secrets are left out.
+/// Pieces of the arguments of tools that take secrets are left out, and those of calls that carry
+/// another: which tool it names is known only once they are whole.
 pub(super) struct HeldDeltas<'a> {
     events: &'a Reporter,
     takes_secret: &'a (dyn Fn(&str) -> bool + Send + Sync),

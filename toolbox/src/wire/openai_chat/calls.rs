@@ -23,7 +23,7 @@ use crate::model::Delta;
 use crate::wire::WireError;
 use crate::wire::openai::custom::{INPUT_END, input_piece};
 use crate::wire::openai::invalid;
-use crate::wire::pieces::{JsonText, Progress};
+use crate::wire::pieces::{JsonProgress, JsonText};
 
 /// The text of a piece.
 pub(super) enum PieceText {
@@ -58,7 +58,7 @@ impl PieceText {
     }
 
     fn is_whole(&self) -> bool {
-        JsonText::of(self.as_str()).progress() == Progress::Whole
+        JsonText::of(self.as_str()).progress() == JsonProgress::Whole
     }
 }
 
@@ -87,6 +87,7 @@ pub(super) struct StreamedCalls {
 }
 
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is seen in a piece, and stays")]
 struct CallSoFar {
     /// The index that its deltas carry.
     part: usize,
@@ -123,7 +124,7 @@ struct CallSoFar {
 }
 
 /// The call that a piece belongs to.
-enum Place {
+enum PiecePlace {
     Of(usize),
     /// A call that the piece begins; see [`CallSoFar::repeats`] and
     /// [`CallSoFar::needs_arguments`].
@@ -135,7 +136,7 @@ enum Place {
     Nothing(usize),
 }
 
-const BEGUN: Place = Place::New { repeats: None, needs_arguments: false };
+const BEGUN: PiecePlace = PiecePlace::New { repeats: None, needs_arguments: false };
 
 impl StreamedCalls {
     pub(super) fn len(&self) -> usize {
@@ -150,13 +151,13 @@ impl StreamedCalls {
         emit: &mut dyn FnMut(Delta),
     ) -> Result<(), WireError> {
         let place = match self.place(&piece)? {
-            Place::Nothing(place) => {
+            PiecePlace::Nothing(place) => {
                 let call = &mut self.calls[place];
                 call.extra = piece.extra.or_else(|| call.extra.take());
                 return Ok(());
             }
-            Place::Of(place) => place,
-            Place::New { repeats, needs_arguments } => {
+            PiecePlace::Of(place) => place,
+            PiecePlace::New { repeats, needs_arguments } => {
                 let place = self.begin(piece.index, before);
                 self.check_name(place, piece.name.as_deref())?;
                 let call = &mut self.calls[place];
@@ -285,7 +286,7 @@ impl StreamedCalls {
     }
 
     /// Returns the call that a piece belongs to.
-    fn place(&self, piece: &Piece) -> Result<Place, WireError> {
+    fn place(&self, piece: &Piece) -> Result<PiecePlace, WireError> {
         let of_id = |id: &String| match piece.index {
             // Ids may repeat where indices tell calls apart.
             Some(index) if self.at.contains_key(&index) => self.known.get(&(index, id.clone())),
@@ -308,10 +309,10 @@ impl StreamedCalls {
         let call = &self.calls[latest];
         let says_nothing = piece.name.is_none() && piece.text.is_blank();
         let place = match &piece.id {
-            None if says_nothing => return Ok(Place::Nothing(latest)),
+            None if says_nothing => return Ok(PiecePlace::Nothing(latest)),
             Some(_) if call.ids > 0 && says_nothing => {
                 let is_same = call.name.is_empty() && call.is_blank();
-                return Ok(if is_same { Place::Of(latest) } else { BEGUN });
+                return Ok(if is_same { PiecePlace::Of(latest) } else { BEGUN });
             }
             Some(_) if call.ids > 0 && piece.index.is_none() => self.of_new_key(latest, piece),
             Some(_) if call.ids > 0 => self.of_new_id(latest, piece),
@@ -320,35 +321,33 @@ impl StreamedCalls {
             }
             _ => self.of_place(latest, piece),
         }?;
-        if matches!(place, Place::Of(_)) && call.is_after_blank && !piece.text.is_blank() {
+        if matches!(place, PiecePlace::Of(_)) && call.is_after_blank && !piece.text.is_blank() {
             return Err(invalid("arguments may be of this call or of the one before it"));
         }
         Ok(place)
     }
 
     /// Places a piece whose id a call has already.
-    fn of_known_id(&self, place: usize, piece: &Piece) -> Result<Place, WireError> {
+    fn of_known_id(&self, place: usize, piece: &Piece) -> Result<PiecePlace, WireError> {
         let call = &self.calls[place];
         if call.ids > 1 {
             return Err(invalid("the ids of a call change and come back"));
         }
         let ended = call.is_ended();
         match piece.name.as_deref() {
-            Some(name) if call.is_named_else(name) => match ended {
-                true => Ok(BEGUN),
-                false => Err(in_two_pieces()),
-            },
+            Some(name) if call.is_named_else(name) && ended => Ok(BEGUN),
+            Some(name) if call.is_named_else(name) => Err(in_two_pieces()),
             Some(_) if ended && !call.name.is_empty() && !piece.text.is_blank() => {
                 Err(invalid("a call that is complete comes again under the same id"))
             }
             _ if ended && piece.text.begins() => Err(after_the_end()),
-            _ => Ok(Place::Of(place)),
+            _ => Ok(PiecePlace::Of(place)),
         }
     }
 
     /// Places a piece without an index and with an id that no call has: the id is all that tells
     /// calls apart.
-    fn of_new_key(&self, place: usize, piece: &Piece) -> Result<Place, WireError> {
+    fn of_new_key(&self, place: usize, piece: &Piece) -> Result<PiecePlace, WireError> {
         let call = &self.calls[place];
         if call.is_blank() && call.is_named(piece.name.as_deref()) {
             return Err(repeated_name());
@@ -358,19 +357,21 @@ impl StreamedCalls {
 
     /// Places a piece with an id that its index does not have yet: another call, if the service
     /// numbers all alike, or the same one, if it gives each piece an id.
-    fn of_new_id(&self, place: usize, piece: &Piece) -> Result<Place, WireError> {
+    fn of_new_id(&self, place: usize, piece: &Piece) -> Result<PiecePlace, WireError> {
         let call = &self.calls[place];
         let is_named = call.is_named(piece.name.as_deref());
         if piece.name.as_deref().is_some_and(|name| call.is_named_else(name)) {
             let needs_arguments = call.is_apart && call.ids > 1;
-            return Ok(Place::New { repeats: None, needs_arguments });
+            return Ok(PiecePlace::New { repeats: None, needs_arguments });
         }
         if call.is_ended() {
             return match (&piece.name, piece.text.is_blank()) {
-                (Some(_), true) if call.name.is_empty() && call.ids > 1 => Ok(Place::Of(place)),
+                (Some(_), true) if call.name.is_empty() && call.ids > 1 => {
+                    Ok(PiecePlace::Of(place))
+                }
                 (Some(_), true) if call.name.is_empty() => Err(after_the_end()),
                 // With an id of its own it is no repetition.
-                (Some(_), true) => Ok(Place::New { repeats: None, needs_arguments: true }),
+                (Some(_), true) => Ok(PiecePlace::New { repeats: None, needs_arguments: true }),
                 _ if piece.text.begins() => Ok(BEGUN),
                 _ => Err(after_the_end()),
             };
@@ -382,11 +383,11 @@ impl StreamedCalls {
         if !call.is_renamed_by_each || may_begin || call.may_end_before(piece) {
             return Err(invalid("the ids of the pieces of a call do not fit together"));
         }
-        Ok(Place::Of(place))
+        Ok(PiecePlace::Of(place))
     }
 
     /// Places a piece by where it comes alone: it has no id, or the call has none yet.
-    fn of_place(&self, place: usize, piece: &Piece) -> Result<Place, WireError> {
+    fn of_place(&self, place: usize, piece: &Piece) -> Result<PiecePlace, WireError> {
         let call = &self.calls[place];
         let (ended, begins) = (call.is_ended(), piece.text.begins());
         let is_anonymous = call.ids == 0;
@@ -394,31 +395,30 @@ impl StreamedCalls {
             return match () {
                 () if ended && begins && piece.id.is_some() => Ok(BEGUN),
                 () if ended && begins || call.may_end_before(piece) => Err(after_the_end()),
-                () => Ok(Place::Of(place)),
+                () => Ok(PiecePlace::Of(place)),
             };
         };
         if call.name.is_empty() {
             let fits = piece.text.is_blank() || !(ended || call.may_end_before(piece));
-            return if fits { Ok(Place::Of(place)) } else { Err(after_the_end()) };
+            return if fits { Ok(PiecePlace::Of(place)) } else { Err(after_the_end()) };
         }
         match (call.name == name, is_anonymous) {
             (true, false) if ended && !piece.text.is_blank() => Err(after_the_end()),
             (true, false) if call.has_unnamed => Err(repeated_name()),
-            (true, false) => Ok(Place::Of(place)),
             (true, true) if call.is_blank() || call.is_custom => Err(repeated_name()),
             // A name that is not in each piece may be that of another call.
             (true, true) if call.has_unnamed && !ended => Err(repeated_name()),
             (true, true) if ended && (begins || piece.text.is_blank()) => {
-                Ok(Place::New { repeats: Some(place), needs_arguments: true })
+                Ok(PiecePlace::New { repeats: Some(place), needs_arguments: true })
             }
             (true, true) if ended || begins || piece.text.is_blank() => Err(after_the_end()),
-            (true, true) => Ok(Place::Of(place)),
+            (true, _) => Ok(PiecePlace::Of(place)),
             (false, false) => Err(in_two_pieces()),
             (false, true) if call.is_blank() && piece.id.is_none() && !piece.text.is_whole() => {
                 Err(in_two_pieces())
             }
             // A name that comes last may be that of the arguments before it.
-            (false, true) => Ok(Place::New {
+            (false, true) => Ok(PiecePlace::New {
                 repeats: None,
                 needs_arguments: call.is_apart && piece.id.is_none(),
             }),
@@ -440,7 +440,7 @@ fn repeated_name() -> WireError {
 
 impl CallSoFar {
     fn is_blank(&self) -> bool {
-        self.json.progress() == Progress::Blank && !self.is_custom
+        self.json.progress() == JsonProgress::Blank && !self.is_custom
     }
 
     /// Returns `true` if arguments have begun.
@@ -458,7 +458,7 @@ impl CallSoFar {
 
     /// Returns `true` if the arguments are complete.
     fn is_ended(&self) -> bool {
-        matches!(self.json.progress(), Progress::Whole | Progress::Beyond)
+        matches!(self.json.progress(), JsonProgress::Whole | JsonProgress::Beyond)
     }
 
     fn is_named(&self, name: Option<&str>) -> bool {
@@ -484,7 +484,7 @@ impl CallSoFar {
     }
 
     fn is_input_ended(&self) -> bool {
-        self.json.progress() == Progress::Whole
+        self.json.progress() == JsonProgress::Whole
     }
 
     fn add(&mut self, text: PieceText) -> Result<(), WireError> {

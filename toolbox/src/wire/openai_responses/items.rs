@@ -19,14 +19,14 @@ use crate::wire::openai::invalid;
 
 /// The item that an event names.
 #[derive(Clone, Copy)]
-pub(super) struct Mark<'a> {
+pub(super) struct ItemMark<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Option<&'a str>,
 }
 
 /// The items of a stream so far.
 #[derive(Default)]
-pub(super) struct Items {
+pub(super) struct StreamedItems {
     /// Items that are done, in the order they came.
     done: Vec<(Option<u64>, Value)>,
     /// The items that are done, by their ids.
@@ -38,6 +38,8 @@ pub(super) struct Items {
     parts: HashSet<u64>,
     /// The number of items that have begun.
     begun: u64,
+    /// The number of searches that have begun, and are announced when they are done.
+    waiting: usize,
 }
 
 /// The most calls that are open while pieces are matched to them; beyond, they wait for the items.
@@ -55,7 +57,7 @@ struct LiveCall {
     sent: String,
 }
 
-impl Items {
+impl StreamedItems {
     pub(super) fn len(&self) -> usize {
         self.done.len()
     }
@@ -66,14 +68,17 @@ impl Items {
         let waits = text(item, "type") == SEARCH_CALL && text(item, "call_id").is_empty();
         let part = index.unwrap_or(self.begun);
         self.begun = self.begun.wrapping_add(1);
-        if !waits && let Some(name) = called(item) {
+        let Some(name) = called(item) else { return };
+        if waits {
+            self.waiting += 1;
+        } else {
             self.announce(part, index, item, name, emit);
         }
     }
 
     pub(super) fn add_arguments(
         &mut self,
-        mark: Mark<'_>,
+        mark: ItemMark<'_>,
         text: &str,
         emit: &mut dyn FnMut(Delta),
     ) {
@@ -85,7 +90,7 @@ impl Items {
     /// Takes the whole arguments of a call.
     pub(super) fn end_arguments(
         &mut self,
-        mark: Mark<'_>,
+        mark: ItemMark<'_>,
         text: &str,
         emit: &mut dyn FnMut(Delta),
     ) {
@@ -95,7 +100,12 @@ impl Items {
     }
 
     /// Takes a piece of a text that stands in place of JSON, as the JSON that the call is read as.
-    pub(super) fn add_input(&mut self, mark: Mark<'_>, text: &str, emit: &mut dyn FnMut(Delta)) {
+    pub(super) fn add_input(
+        &mut self,
+        mark: ItemMark<'_>,
+        text: &str,
+        emit: &mut dyn FnMut(Delta),
+    ) {
         if let Some(call) = self.marked(mark) {
             let piece = input_piece(text, call.sent.is_empty());
             call.send(&piece, emit);
@@ -152,7 +162,7 @@ impl Items {
         if !items.is_empty() && done.values().any(|left| !left.is_empty()) {
             return Err(invalid("the last event leaves out a call that was done"));
         }
-        if self.open.is_empty() { Ok(()) } else { Err(WireError::CutOff) }
+        if self.open.is_empty() && self.waiting == 0 { Ok(()) } else { Err(WireError::CutOff) }
     }
 
     /// Returns the items that are done, in the order of their indices where each has its own.
@@ -179,6 +189,9 @@ impl Items {
             None => {
                 let part = index.unwrap_or(self.begun);
                 self.begun = self.begun.wrapping_add(1);
+                if text(item, "type") == SEARCH_CALL {
+                    self.waiting = self.waiting.saturating_sub(1);
+                }
                 self.announce(part, index, item, name, emit);
                 self.calls.len() - 1
             }
@@ -207,7 +220,7 @@ impl Items {
     }
 
     /// Returns the call that an event names, if it is clear which.
-    fn marked(&mut self, mark: Mark<'_>) -> Option<&mut LiveCall> {
+    fn marked(&mut self, mark: ItemMark<'_>) -> Option<&mut LiveCall> {
         if self.open.len() > MOST_OPEN {
             return None;
         }

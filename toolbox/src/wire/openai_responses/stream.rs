@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::items::{Items, Mark};
+use super::items::{ItemMark, StreamedItems};
 use super::response::ResponseObject;
 use crate::model::{Delta, ModelResponse};
 use crate::wire::openai::{invalid, reported};
@@ -40,7 +40,7 @@ struct StreamEvent<'a> {
 /// began and is in neither is cut off, and none of its calls is run.
 #[derive(Default)]
 pub struct OpenAiResponsesStream {
-    items: Items,
+    items: StreamedItems,
     last: Option<ResponseObject>,
 }
 
@@ -65,7 +65,7 @@ impl ResponseStream for OpenAiResponsesStream {
         }
         let event: StreamEvent<'_> = serde_json::from_str(data)?;
         let kind = event.kind.as_deref().unwrap_or_default();
-        let mark = Mark { index: event.output_index, id: event.item_id.as_deref() };
+        let mark = ItemMark { index: event.output_index, id: event.item_id.as_deref() };
         match kind {
             "response.output_text.delta" | "response.refusal.delta" => {
                 send(text_of(event.delta)?, emit, Delta::Text);
