@@ -124,6 +124,7 @@ impl Table {
     }
 
     #[track_caller]
+    #[allow(clippy::print_stdout, reason = "the counts are shown with the test")]
     fn check(self, form: &str, whole: usize, refused: &[(&'static str, usize)]) {
         let of = self.whole + self.refused.values().sum::<usize>() + self.wrong.len();
         println!("{form}: {of} cells, {} whole, refused {:?}", self.whole, self.refused);

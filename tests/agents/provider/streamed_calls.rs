@@ -12,13 +12,17 @@ use toolbox::model::ModelErrorKind;
 
 use super::server::{Server, events};
 
+/// A reply by its name and the pieces of its calls, and the tools that run with their arguments;
+/// `None` if the reply is refused.
+type PieceCase = (&'static str, Vec<Value>, Option<&'static [&'static str]>);
+
 #[tokio::test]
 async fn what_runs_is_what_was_called() {
     let piece =
         |name: &str, arguments: &str| json!({"function": {"name": name, "arguments": arguments}});
     let at_zero = |name: &str, arguments: &str| json!({"index": 0, "id": "", "function": {"name": name, "arguments": arguments}});
     let tmp = r#"{"filter":"*.tmp"}"#;
-    let cases: [(&str, Vec<Value>, Option<&[&str]>); 6] = [
+    let cases: [PieceCase; 6] = [
         (
             "one call, its name in each piece, the arguments after it",
             vec![piece("wipe", ""), piece("wipe", tmp)],

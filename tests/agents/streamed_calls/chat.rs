@@ -82,10 +82,9 @@ impl Cell {
         let last = texts.len() - 1;
         let piece = |(at, text): (usize, &&str)| {
             let is_named = match (self.name, self.cut) {
-                (Name::Last, _) => at == last,
                 (Name::Each, Cut::BeforeName) => at > 0 || last == 0,
                 (Name::Each, _) => true,
-                (_, Cut::BeforeName) => at == last,
+                (Name::Last, _) | (_, Cut::BeforeName) => at == last,
                 (Name::Once | Name::ThenEmpty, _) => at == 0,
             };
             let mut function = Map::new();
@@ -242,6 +241,7 @@ fn a_stream_of_chat_completions_gives_the_calls_that_were_made_or_none() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a list of cases")]
 fn a_piece_that_no_table_has_is_of_one_call_or_refused() {
     let pieces = |all: Value| all.as_array().unwrap().clone();
     let f = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
@@ -375,6 +375,9 @@ fn a_piece_that_no_table_has_is_of_one_call_or_refused() {
     }
 }
 
+/// A stream by its name and its chunks, and the calls that come out of it.
+type StreamCase<'a> = (&'a str, Vec<Value>, Option<&'a [Meant]>);
+
 #[test]
 fn the_end_of_a_stream_is_that_of_its_calls() {
     let call =
@@ -388,7 +391,7 @@ fn the_end_of_a_stream_is_that_of_its_calls() {
     let end = chunk(&[], "tool_calls");
     let one: &[Meant] = &[("wipe", "{}")];
     let two: &[Meant] = &[("wipe", "{}"), ("wipe", "{}")];
-    let cases: [(&str, Vec<Value>, Option<&[Meant]>); 12] = [
+    let cases: [StreamCase<'_>; 12] = [
         ("no reason", vec![chunk(first, "")], None),
         ("no piece", vec![end.clone()], Some(&[])),
         ("a piece with the reason", vec![chunk(first, "stop")], Some(one)),

@@ -284,10 +284,10 @@ fn a_stream_of_responses_gives_the_calls_that_were_made_or_none() {
                                                 event.as_object_mut().unwrap().remove("item_id"),
                                             ),
                                             ItemId::Renamed => {
-                                                rename(&mut event, at, &format!("x_{place}"))
+                                                rename(&mut event, at, &format!("x_{place}"));
                                             }
                                             ItemId::NewInEach => {
-                                                rename(&mut event, at, &format!("x_{place}_{at}"))
+                                                rename(&mut event, at, &format!("x_{place}_{at}"));
                                             }
                                         }
                                         index.to(event, "output_index", place)
