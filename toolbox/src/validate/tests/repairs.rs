@@ -171,7 +171,7 @@ fn what_is_not_surely_meant_is_refused() {
         (
             "j20 an undeclared null",
             r#"{"query":"a","sort":null}"#,
-            "args.unknown_name: `sort` is not an argument; the arguments are `query`, `limit`, `exact`, `weight`, `unit`, `token`, `login`, `tags`, `filters`, `[\"odd key\"]`, `__proto__`, `[\"\"]` and 2 more",
+            "args.unknown_name: `***` is not an argument; the arguments are `query`, `limit`, `exact`, `weight`, `unit`, `token`, `login`, `tags`, `filters`, `[\"odd key\"]`, `__proto__`, `[\"\"]` and 2 more",
         ),
         (
             "j20 null in an array",
