@@ -56,11 +56,10 @@ async fn what_runs_is_what_was_called() {
             .map(|piece| json!({"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]}))
             .collect();
         chunks.push(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}));
-        let text = |chunks: &[Value]| -> String {
-            let mut text: String =
+        let text = |chunks: &[Value]| {
+            let lines: Vec<String> =
                 chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-            text.push_str("data: [DONE]\n\n");
-            text
+            lines.concat() + "data: [DONE]\n\n"
         };
         let done = json!({"choices": [{"index": 0, "delta": {"content": "done"}, "finish_reason": "stop"}]});
         for is_watched in [false, true] {
