@@ -1,8 +1,8 @@
 //! Streamed calls, in the many ways in which services write them: a stream gives exactly the calls
 //! that were made, or the reply is refused and none of them is run.
 //!
-//! The cells of each table are all combinations of its dimensions. A cell that is not in the list of
-//! those that may be refused has to come out whole.
+//! The cells of each table are all combinations of its dimensions. A cell that is not in the list
+//! of those that may be refused has to come out whole.
 
 mod chat;
 mod others;

@@ -180,8 +180,8 @@ fn each_argument_is_a_fault_of_its_own() {
             "`wide` must be an integer from 0 to 4294967295, got 5000000000",
         ],
     );
-    // Beside faults that the schema finds, which come first. A name that is not declared may be what
-    // should stand under `password`.
+    // Beside faults that the schema finds, which come first. A name that is not declared may be
+    // what should stand under `password`.
     check(
         &json!({"id": "x", "small": 300, "even": 3, "colour": 1}),
         &[
