@@ -283,6 +283,32 @@ async fn a_log_has_one_writer() {
     assert!(matches!(AuditLog::open(&path).unwrap_err(), AuditError::Locked(_)));
     drop(log);
     AuditLog::open(&path).unwrap();
+    // Neither another name of it nor a missing lock file makes it another log.
+    let log = AuditLog::builder(&path).synchronous(true).max_bytes(1_500).open().unwrap();
+    let toolbox = boxed(&log);
+    let link = folder.path().join("link.jsonl");
+    let beside = folder.path().join("beside");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    std::os::unix::fs::symlink(folder.path(), &beside).unwrap();
+    for call in 0..10 {
+        for name in
+            [&path, &link, &beside.join("audit.jsonl"), &folder.path().join("./audit.jsonl")]
+        {
+            let second = AuditLog::open(name);
+            assert!(matches!(second.unwrap_err(), AuditError::Locked(_)), "{name:?} at {call}");
+            for lock in ["audit.jsonl.lock", "link.jsonl.lock"] {
+                let _ = std::fs::remove_file(folder.path().join(lock));
+            }
+        }
+        // The file is put aside in between, and the next one is locked as well.
+        assert!(!toolbox.call(ToolCall::new("c", "ping", "{}")).await.is_error());
+    }
+    let full = std::fs::read_dir(folder.path()).unwrap().flatten();
+    let full = full.filter(|entry| entry.file_name().to_string_lossy().contains("jsonl.0")).count();
+    assert!(full > 0, "no file was full");
+    drop((toolbox, log));
+    drop(AuditLog::open(&link).unwrap());
+    assert!(audit::verify_log(&path).unwrap().lines >= 10);
     let missing = folder.path().join("none/audit.jsonl");
     assert!(matches!(AuditLog::open(missing).unwrap_err(), AuditError::Io(_)));
 }

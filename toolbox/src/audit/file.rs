@@ -21,25 +21,23 @@ pub(super) struct AuditFile {
     max_bytes: u64,
     seq: u64,
     hash: String,
-    /// Locked as long as this exists.
-    _lock: File,
+    /// Locked as long as this exists, as `file` is: whoever has another name of the log, or finds
+    /// no lock file, meets the lock of the file itself.
+    lock: File,
 }
 
 impl AuditFile {
     /// Opens a log, and goes on where the last line of it ends.
     pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self, AuditError> {
-        let path = std::path::absolute(path)?;
+        let path = real(path)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(with_suffix(&path, ".lock"))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(AuditError::Locked(path)),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
+        hold(&lock, &path)?;
         let mut file = open_current(&path)?;
+        hold(&file, &path)?;
         let (length, torn) = whole_lines(&mut file)?;
         let last = match last_line(&mut file, length)? {
             Some(line) => Some((path.clone(), line)),
@@ -61,7 +59,7 @@ impl AuditFile {
             max_bytes,
             seq,
             hash,
-            _lock: lock,
+            lock,
         };
         if !torn.is_empty() {
             let (torn_bytes, torn_sha256) = (torn.len(), line::digest(&torn));
@@ -107,16 +105,18 @@ impl AuditFile {
         if full.try_exists()? {
             return Err(io::Error::other("the name of the full file is taken"));
         }
+        // It appears under its name with its lock.
+        let fresh = with_suffix(&self.path, ".new");
+        let file = open_current(&fresh)?;
+        file.set_len(0)?;
+        file.lock()?;
         std::fs::rename(&self.path, &full)?;
-        let opened = open_current(&self.path);
-        match opened {
-            Ok(file) => self.file = file,
-            Err(error) => {
-                // The chain goes on in the full file.
-                std::fs::rename(&full, &self.path)?;
-                return Err(error);
-            }
+        if let Err(error) = std::fs::rename(&fresh, &self.path) {
+            // The chain goes on in the full file.
+            std::fs::rename(&full, &self.path)?;
+            return Err(error);
         }
+        self.file = file;
         self.length = 0;
         // The names are on the disk before what is written under them is.
         if let Some(folder) = self.path.parent()
@@ -125,6 +125,37 @@ impl AuditFile {
             File::open(folder)?.sync_all()?;
         }
         Ok(())
+    }
+}
+
+impl Drop for AuditFile {
+    fn drop(&mut self) {
+        // A process that another thread starts just now has both open until it is another program.
+        let _ = self.file.unlock();
+        let _ = self.lock.unlock();
+    }
+}
+
+/// Returns the path of a log without links in it, so that each of its names leads to the same files.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let path = std::path::absolute(path)?;
+            match (path.parent(), path.file_name()) {
+                (Some(folder), Some(name)) => Ok(folder.canonicalize()?.join(name)),
+                _ => Ok(path),
+            }
+        }
+        path => path,
+    }
+}
+
+/// Locks a file of the log at a path.
+fn hold(file: &File, path: &Path) -> Result<(), AuditError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(AuditError::Locked(path.to_owned())),
+        Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
 
