@@ -1,6 +1,10 @@
 //! Asks the machine for what some tests need.
 
-#[allow(dead_code, reason = "each package asks for its own")]
+#[allow(
+    dead_code,
+    clippy::print_stdout,
+    reason = "each package asks for its own, and cargo listens"
+)]
 #[path = "../support/needs.rs"]
 mod needs;
 

@@ -1,5 +1,7 @@
 //! The programs of these tests, in one binary.
 
+#![allow(clippy::unit_arg, reason = "each program ends as `main` may")]
+
 #[path = "../programs/fleet_worker.rs"]
 mod fleet_worker;
 #[path = "../programs/remote_ledger.rs"]

@@ -1,5 +1,7 @@
 //! A box whose calls are recorded, for the tests and for the programs that they kill.
 
+#![allow(clippy::print_stdout, reason = "the tests read what it prints")]
+
 use std::path::Path;
 
 use toolbox::audit::AuditLog;

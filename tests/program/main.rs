@@ -1,5 +1,7 @@
 //! The program as a real process, and the page in the browser.
 
+#![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
+
 mod audit;
 mod commands;
 mod import;

@@ -3,6 +3,7 @@
 #![allow(
     missing_docs,
     missing_debug_implementations,
+    clippy::missing_errors_doc,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
     clippy::new_without_default,
@@ -19,7 +20,7 @@ pub mod fleet;
 pub mod foreign;
 #[cfg(feature = "ledger")]
 pub mod ledger;
-#[allow(dead_code, reason = "build scripts ask the rest")]
+#[allow(dead_code, clippy::print_stdout, reason = "build scripts use the rest")]
 #[path = "../needs.rs"]
 mod needs;
 pub mod programs;
