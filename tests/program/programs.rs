@@ -2,6 +2,8 @@
 
 #![allow(clippy::unit_arg, reason = "each program ends as `main` may")]
 
+#[path = "../programs/asking.rs"]
+mod asking;
 #[path = "../programs/form_corpus.rs"]
 mod form_corpus;
 #[path = "../programs/misbehaving.rs"]
@@ -17,6 +19,7 @@ use std::process::{ExitCode, Termination as _};
 
 fn main() -> ExitCode {
     support::programs::run(&[
+        ("asking", || asking::main().report()),
         ("form-corpus", || form_corpus::main().report()),
         ("misbehaving", || misbehaving::main().report()),
         ("offering", || offering::main().report()),
