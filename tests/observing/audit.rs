@@ -290,6 +290,10 @@ async fn a_log_has_one_writer() {
     let beside = folder.path().join("beside");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     std::os::unix::fs::symlink(folder.path(), &beside).unwrap();
+    // What stands where the next file is made is not written to, though it leads elsewhere.
+    let other = folder.path().join("other");
+    std::fs::write(&other, "mine").unwrap();
+    std::os::unix::fs::symlink(&other, folder.path().join("audit.jsonl.new")).unwrap();
     for call in 0..10 {
         for name in
             [&path, &link, &beside.join("audit.jsonl"), &folder.path().join("./audit.jsonl")]
@@ -306,6 +310,7 @@ async fn a_log_has_one_writer() {
     let full = std::fs::read_dir(folder.path()).unwrap().flatten();
     let full = full.filter(|entry| entry.file_name().to_string_lossy().contains("jsonl.0")).count();
     assert!(full > 0, "no file was full");
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "mine");
     drop((toolbox, log));
     drop(AuditLog::open(&link).unwrap());
     assert!(audit::verify_log(&path).unwrap().lines >= 10);

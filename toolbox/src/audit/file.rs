@@ -107,8 +107,12 @@ impl AuditFile {
         }
         // It appears under its name with its lock.
         let fresh = with_suffix(&self.path, ".new");
-        let file = open_current(&fresh)?;
-        file.set_len(0)?;
+        match std::fs::remove_file(&fresh) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // A link that stands there meanwhile is not followed.
+        let file = current().create_new(true).open(&fresh)?;
         file.lock()?;
         std::fs::rename(&self.path, &full)?;
         if let Err(error) = std::fs::rename(&fresh, &self.path) {
@@ -136,7 +140,7 @@ impl Drop for AuditFile {
     }
 }
 
-/// Returns the path of a log without links in it, so that each of its names leads to the same files.
+/// Returns the path of a log without links in it: each of its names leads to the same files.
 fn real(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -160,11 +164,16 @@ fn hold(file: &File, path: &Path) -> Result<(), AuditError> {
 }
 
 fn open_current(path: &Path) -> io::Result<File> {
+    current().create(true).truncate(false).open(path)
+}
+
+/// Returns the options of a file that is written: for its user alone.
+fn current() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.create(true).truncate(false).read(true).write(true);
+    options.read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
