@@ -63,6 +63,23 @@ fn source(module: &str) -> String {
         .unwrap_or_else(|error| panic!("{module}: {error}"))
 }
 
+/// Returns the files of the packages that are text, each with its path.
+fn texts() -> Vec<(PathBuf, String)> {
+    let mut texts = Vec::new();
+    let mut folders = PACKAGES.map(folder).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                texts.push((path, text));
+            }
+        }
+    }
+    texts
+}
+
 fn defines(source: &str, test: &str) -> bool {
     [format!("fn {test}("), format!("    {test}: ")]
         .iter()
@@ -93,43 +110,25 @@ fn each_row_of_the_core_is_tested() {
 /// Row ids belong into ROWS.md: who reads a test has no list of requirements at hand.
 #[test]
 fn no_name_of_a_test_carries_the_id_of_a_row() {
-    let mut folders = PACKAGES.map(folder).to_vec();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            let names = text.lines().filter_map(|line| {
-                let rest = line.trim_start().trim_start_matches("async ").strip_prefix("fn ")?;
-                rest.split('(').next()
-            });
-            for name in names {
-                let mut bytes = name.bytes();
-                let is_row = b"swjnhcdpafxb".contains(&bytes.next().unwrap_or_default())
-                    && bytes.next().is_some_and(|byte| byte.is_ascii_digit());
-                assert!(!is_row, "{}: `{name}` carries the id of a row", path.display());
-            }
+    for (path, text) in texts() {
+        let names = text.lines().filter_map(|line| {
+            let rest = line.trim_start().trim_start_matches("async ").strip_prefix("fn ")?;
+            rest.split('(').next()
+        });
+        for name in names {
+            let mut bytes = name.bytes();
+            let is_row = b"swjnhcdpafxb".contains(&bytes.next().unwrap_or_default())
+                && bytes.next().is_some_and(|byte| byte.is_ascii_digit());
+            assert!(!is_row, "{}: `{name}` carries the id of a row", path.display());
         }
     }
 }
 
 #[test]
 fn each_wait_of_a_test_is_bounded() {
-    let mut folders = PACKAGES.map(folder).to_vec();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            let waits = text.lines().any(|line| line.starts_with("#[tokio::test"));
-            let bounded = text.lines().any(|line| line == "use crate::bounded::tokio;");
-            assert!(bounded || !waits, "{}: add `use crate::bounded::tokio;`", path.display());
-        }
+    for (path, text) in texts() {
+        let waits = text.lines().any(|line| line.starts_with("#[tokio::test"));
+        let bounded = text.lines().any(|line| line == "use crate::bounded::tokio;");
+        assert!(bounded || !waits, "{}: add `use crate::bounded::tokio;`", path.display());
     }
 }
