@@ -86,7 +86,8 @@ impl CallPiece {
 /// Reads the chunks of a Chat Completions stream.
 ///
 /// Forgiving where services differ: calls without an index or an id, ids and names repeated in
-/// every chunk, a name that comes last, arguments all at once, token counts in a chunk of their own.
+/// every chunk, a name that comes last, arguments all at once, token counts in a chunk of their
+/// own.
 /// The reply is complete once a chunk gives a finish reason, after the last piece of a call.
 ///
 /// The reply has exactly the calls that were made. Where pieces can be read in two ways, such as a
