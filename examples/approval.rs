@@ -3,7 +3,7 @@
 //! A rule approves small payments by itself and leaves the others to a person. The run stops there
 //! and becomes JSON; what resumes it could be another process, on another day.
 //!
-//! `cargo run --example approval`
+//! `cargo run -p toolbox-examples --example approval`
 
 #![allow(
     clippy::print_stdout,

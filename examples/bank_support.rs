@@ -3,7 +3,7 @@
 //! The database belongs to the agent, the customer to the run; the model sees neither. The answer
 //! is a type of the program, and a person is asked before a card is blocked.
 //!
-//! `cargo run --example bank_support`
+//! `cargo run -p toolbox-examples --example bank_support`
 
 #![allow(
     clippy::print_stdout,

@@ -3,7 +3,7 @@
 //! One writes, one judges, and the loop between them is plain Rust: a verdict is a value of the
 //! program, and the writer goes on with its own transcript.
 //!
-//! `cargo run --example evaluator`
+//! `cargo run -p toolbox-examples --example evaluator`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

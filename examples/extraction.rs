@@ -4,7 +4,7 @@
 //! own refuses, the model is told with its path, and tries again: three times, unless the agent
 //! says otherwise.
 //!
-//! `cargo run --example extraction`
+//! `cargo run -p toolbox-examples --example extraction`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

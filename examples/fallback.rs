@@ -3,7 +3,7 @@
 //! `Fallback` asks the next model when one fails, and lets one that fails again and again rest. A
 //! model that wraps another reads the context of the run.
 //!
-//! `cargo run --example fallback`
+//! `cargo run -p toolbox-examples --example fallback`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -3,7 +3,7 @@
 //! The tools behind the gateway are not in the list that is sent. The model searches, reads the
 //! schema of what it found, and calls it. A scripted model asks what time it is in Tokyo.
 //!
-//! `cargo run --example gateway`
+//! `cargo run -p toolbox-examples --example gateway`
 
 #![allow(
     clippy::print_stdout,

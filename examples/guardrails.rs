@@ -4,7 +4,7 @@
 //! output ends it before the answer is returned; a validator has the model answer again. A hook
 //! before each step writes the instructions and narrows the tools.
 //!
-//! `cargo run --example guardrails`
+//! `cargo run -p toolbox-examples --example guardrails`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

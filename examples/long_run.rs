@@ -4,7 +4,7 @@
 //! model is a script that knows nothing but the request before it, as a real one does: it notes
 //! what it found in each part, and adds up the notes at the end.
 //!
-//! `cargo run --example long_run`
+//! `cargo run -p toolbox-examples --example long_run`
 
 #![allow(
     clippy::needless_pass_by_value,

@@ -4,7 +4,7 @@
 //! what they found to the one who writes. `subagents` shows the other way, where a model decides
 //! whom it calls.
 //!
-//! `cargo run --example orchestrator`
+//! `cargo run -p toolbox-examples --example orchestrator`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

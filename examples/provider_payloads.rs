@@ -2,7 +2,7 @@
 //! many conversations, one JSON document a line: friendly ones, and those that make a service
 //! refuse the whole request when they are sent as they are.
 //!
-//! `cargo run --example provider_payloads`
+//! `cargo run -p toolbox-examples --example provider_payloads`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

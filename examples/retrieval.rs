@@ -1,8 +1,8 @@
 //! How well does search find the right tool?
 //!
 //! ```sh
-//! cargo run --release --example retrieval                                  # on a small sample
-//! cargo run --release --example retrieval -- TOOLS.jsonl QUERIES.jsonl     # a run file, for a scorer
+//! cargo run --release -p toolbox-examples --example retrieval                                  # on a small sample
+//! cargo run --release -p toolbox-examples --example retrieval -- TOOLS.jsonl QUERIES.jsonl     # a run file, for a scorer
 //! ```
 //!
 //! With two files it prints a line of JSON a query, `{"query_id": …, "ranked": [tool ids, best

@@ -1,9 +1,9 @@
 //! Which tool does what I want? Searches lists of tools from the command line.
 //!
 //! ```sh
-//! cargo run --example search                                              # a few questions to a small sample
-//! cargo run --example search -- TOOLS.json... -- what time is it in Oslo  # lists as MCP servers give them, or JSON lines
-//! cargo run --example search -- TOOLS.json... -- --regex '^get_.*time'
+//! cargo run -p toolbox-examples --example search                                              # a few questions to a small sample
+//! cargo run -p toolbox-examples --example search -- TOOLS.json... -- what time is it in Oslo  # lists as MCP servers give them, or JSON lines
+//! cargo run -p toolbox-examples --example search -- TOOLS.json... -- --regex '^get_.*time'
 //! ```
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]

@@ -3,7 +3,7 @@
 //! Each request has the newest turns alone: a turn is a message of the user with all that follows
 //! it, calls and results too. What the user said first is pinned and stays.
 //!
-//! `cargo run --example sliding_window`
+//! `cargo run -p toolbox-examples --example sliding_window`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -4,7 +4,7 @@
 //! not either; what happens below arrives in the same stream of events. Scripted models play the
 //! parts, so it runs anywhere.
 //!
-//! `cargo run --example subagents`
+//! `cargo run -p toolbox-examples --example subagents`
 
 #![allow(
     clippy::print_stdout,

@@ -3,7 +3,7 @@
 //! The first agent sorts requests, and hands each to the agent that knows about it. That one goes on
 //! in the same run, reads what was said, and may hand it back; the outcome says who answered.
 //!
-//! `cargo run --example triage`
+//! `cargo run -p toolbox-examples --example triage`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

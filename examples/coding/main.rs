@@ -4,7 +4,7 @@
 //! runs the tests in a confined shell, edits, runs them again, keeps what it learned and puts a
 //! reminder into the timetable. README.md has the transcript.
 //!
-//! `cargo run --example coding`
+//! `cargo run -p toolbox-coding-example --example coding`
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

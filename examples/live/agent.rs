@@ -5,11 +5,11 @@
 //! scripted model plays its part.
 //!
 //! ```sh
-//! cargo run --example agent                                                  # scripted
-//! OPENAI_API_KEY=... cargo run --example agent -- "How far is Oslo from Rome?"
-//! OPENAI_BASE_URL=http://127.0.0.1:11434/v1 MODEL=qwen3 cargo run --example agent  # any compatible server
-//! ANTHROPIC_API_KEY=... MODEL=claude-sonnet-4-5 cargo run --example agent
-//! GEMINI_API_KEY=... cargo run --example agent
+//! cargo run -p toolbox-examples-live --example agent                                                  # scripted
+//! OPENAI_API_KEY=... cargo run -p toolbox-examples-live --example agent -- "How far is Oslo from Rome?"
+//! OPENAI_BASE_URL=http://127.0.0.1:11434/v1 MODEL=qwen3 cargo run -p toolbox-examples-live --example agent  # any compatible server
+//! ANTHROPIC_API_KEY=... MODEL=claude-sonnet-4-5 cargo run -p toolbox-examples-live --example agent
+//! GEMINI_API_KEY=... cargo run -p toolbox-examples-live --example agent
 //! ```
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]

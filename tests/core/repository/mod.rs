@@ -2,6 +2,7 @@
 
 mod errors_page;
 mod locks;
+mod paths;
 mod public_items;
 mod rows;
 mod walls;

@@ -6,7 +6,7 @@
 //! another program wrote in that form. [`Format`] is that shape as a trait, for code that works
 //! with any of them.
 //!
-//! A loop over them, with whatever sends bytes; `cargo run --example own_loop` is one with streams
+//! A loop over them, with whatever sends bytes; `cargo run -p toolbox-examples --example own_loop` is one with streams
 //! over a socket:
 //!
 //! ```
