@@ -53,6 +53,15 @@ pub enum AuditError {
     /// No line has the hash that was asked for: lines were removed from the end, or all was written
     /// anew.
     Shortened,
+    /// Lines at the end of the log are missing that its lock file remembers, or its full files: the
+    /// current file was removed, emptied or replaced. Removing the lock file and the full files
+    /// begins another log.
+    Incomplete {
+        /// The file that is written.
+        log: PathBuf,
+        /// The number of the last line that is known to have been written.
+        seq: u64,
+    },
     /// A file cannot be read or written.
     Io(io::Error),
 }
@@ -70,6 +79,14 @@ impl fmt::Display for AuditError {
             Self::Shortened => f.write_str(
                 "no line has the hash that was asked for: lines were removed from the end, or all was written anew",
             ),
+            Self::Incomplete { log, seq } => {
+                let log = log.display();
+                write!(
+                    f,
+                    "the audit log {log} lacks lines up to number {seq}, which was written: the file was removed, emptied or replaced \
+                     (to begin another log, remove {log}.lock and the full files {log}.* too)"
+                )
+            }
             Self::Io(error) => write!(f, "the audit log cannot be read or written: {error}"),
         }
     }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use super::error::AuditError;
 use super::line::{self, AuditEntry, AuditLine, GENESIS};
+use super::lock::{LockFile, LogEnd, check_end};
 use crate::disk::SyncCheck;
 
 /// The files of a log, held by this process alone.
@@ -19,37 +20,35 @@ pub(super) struct AuditFile {
     /// `true` if there may be a part of a line behind them.
     is_dirty: bool,
     max_bytes: u64,
-    seq: u64,
-    hash: String,
+    end: LogEnd,
     /// Locked as long as this exists, as `file` is: whoever has another name of the log, or finds
     /// no lock file, meets the lock of the file itself.
-    lock: File,
+    lock: LockFile,
+    /// `true` once the lock file has an end within the current file.
+    is_remembered: bool,
 }
 
 impl AuditFile {
     /// Opens a log, and goes on where the last line of it ends.
     pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self, AuditError> {
         let path = real(path)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(with_suffix(&path, ".lock"))?;
-        hold(&lock, &path)?;
-        let mut file = open_current(&path)?;
+        let lock = LockFile::open(&path)?;
+        check_current(&path, lock.end.as_ref())?;
+        let mut file = current().create(true).truncate(false).open(&path)?;
         hold(&file, &path)?;
         let (length, torn) = whole_lines(&mut file)?;
         let last = match last_line(&mut file, length)? {
             Some(line) => Some((path.clone(), line)),
             None => last_of_full(&path)?,
         };
-        let (seq, hash) = match last {
-            None => (0, GENESIS.to_owned()),
+        let end = match last {
+            None => LogEnd { seq: 0, hash: GENESIS.to_owned() },
             Some((of, text)) => match line::read(&text) {
-                Some(link) => (link.seq, link.hash),
+                Some(link) => LogEnd { seq: link.seq, hash: link.hash },
                 None => return Err(AuditError::Altered(of)),
             },
         };
+        check_end(&path, &end, lock.end.as_ref())?;
         let mut own = Self {
             synced: SyncCheck::of(&path),
             path,
@@ -57,9 +56,9 @@ impl AuditFile {
             length,
             is_dirty: !torn.is_empty(),
             max_bytes,
-            seq,
-            hash,
+            end,
             lock,
+            is_remembered: false,
         };
         if !torn.is_empty() {
             let (torn_bytes, torn_sha256) = (torn.len(), line::digest(&torn));
@@ -77,7 +76,7 @@ impl AuditFile {
             self.is_dirty = false;
         }
         let time = line::rfc3339(SystemTime::now());
-        let line = AuditLine { seq: self.seq + 1, time: &time, entry, prev: &self.hash };
+        let line = AuditLine { seq: self.end.seq + 1, time: &time, entry, prev: &self.end.hash };
         let (mut text, hash) = line::write(&line);
         text.push('\n');
         if self.length > 0 && self.length + text.len() as u64 > self.max_bytes {
@@ -87,26 +86,37 @@ impl AuditFile {
         self.file.write_all(text.as_bytes())?;
         self.is_dirty = false;
         self.length += text.len() as u64;
-        self.seq += 1;
-        self.hash = hash;
+        self.end = LogEnd { seq: self.end.seq + 1, hash };
         Ok(())
     }
 
     /// Waits until all lines are on the disk.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        self.synced.check()
+        self.synced.check()?;
+        // Once for each file: from then on it cannot be lost or emptied without a trace.
+        if !self.is_remembered && self.length > 0 {
+            self.lock.remember(&self.end)?;
+            self.is_remembered = true;
+        }
+        Ok(())
+    }
+
+    /// Waits until all lines are on the disk, and remembers where they end.
+    pub(super) fn close(mut self) -> io::Result<()> {
+        self.sync()?;
+        self.lock.remember(&self.end)
     }
 
     /// Begins a new file; the full one gets the number of its last line as a suffix.
     fn rotate(&mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        let full = with_suffix(&self.path, &format!(".{:012}", self.seq));
+        let full = with_suffix(&self.path, &format!(".{:012}", self.end.seq));
         if full.try_exists()? {
             return Err(io::Error::other("the name of the full file is taken"));
         }
         // It appears under its name with its lock.
-        let fresh = with_suffix(&self.path, ".new");
+        let fresh = next_path(&self.path);
         match std::fs::remove_file(&fresh) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -114,6 +124,7 @@ impl AuditFile {
         // A link that stands there meanwhile is not followed.
         let file = current().create_new(true).open(&fresh)?;
         file.lock()?;
+        self.lock.remember(&self.end)?;
         std::fs::rename(&self.path, &full)?;
         if let Err(error) = std::fs::rename(&fresh, &self.path) {
             // The chain goes on in the full file.
@@ -122,6 +133,7 @@ impl AuditFile {
         }
         self.file = file;
         self.length = 0;
+        self.is_remembered = false;
         // The names are on the disk before what is written under them is.
         if let Some(folder) = self.path.parent()
             && cfg!(unix)
@@ -134,14 +146,31 @@ impl AuditFile {
 
 impl Drop for AuditFile {
     fn drop(&mut self) {
-        // A process that another thread starts just now has both open until it is another program.
+        // A process that another thread starts just now has it open until it is another program.
         let _ = self.file.unlock();
-        let _ = self.lock.unlock();
     }
 }
 
+/// Returns an error if the log has lines, and the file that is written is gone.
+pub(super) fn check_current(path: &Path, remembered: Option<&LogEnd>) -> Result<(), AuditError> {
+    // A process may have ended after it put the full file aside.
+    if path.try_exists()? || next_path(path).try_exists()? {
+        return Ok(());
+    }
+    let last = match (remembered, last_of_full(path)?) {
+        (Some(end), _) => Some(end.seq),
+        (None, full) => full.map(|(_, text)| line::read(&text).map_or(0, |link| link.seq)),
+    };
+    last.map_or(Ok(()), |seq| Err(AuditError::Incomplete { log: path.to_owned(), seq }))
+}
+
+/// Returns the path of the file that is going to be the current one.
+fn next_path(log: &Path) -> PathBuf {
+    with_suffix(log, ".new")
+}
+
 /// Returns the path of a log without links in it: each of its names leads to the same files.
-fn real(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let path = std::path::absolute(path)?;
@@ -155,7 +184,7 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Locks a file of the log at a path.
-fn hold(file: &File, path: &Path) -> Result<(), AuditError> {
+pub(super) fn hold(file: &File, path: &Path) -> Result<(), AuditError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(AuditError::Locked(path.to_owned())),
@@ -163,20 +192,20 @@ fn hold(file: &File, path: &Path) -> Result<(), AuditError> {
     }
 }
 
-fn open_current(path: &Path) -> io::Result<File> {
-    current().create(true).truncate(false).open(path)
-}
-
-/// Returns the options of a file that is written: for its user alone.
+/// Returns the options of a file that is written: for its user alone, and no link.
 fn current() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
     options
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

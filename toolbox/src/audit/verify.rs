@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::error::{AuditError, BrokenLine, ChainBreak};
-use super::file::full_files;
+use super::file::{check_current, full_files, real};
 use super::line::{self, GENESIS};
+use super::lock::{LogEnd, check_end, remembered_end};
 
 /// The longest line that is read, in bytes: arguments are 1 MiB at most by default, and escapes are
 /// six times as long.
@@ -30,38 +31,113 @@ pub struct AuditReport {
     pub torn_bytes: usize,
 }
 
-/// Checks the files of an audit log, in the order in which they were written.
+/// Checks the files of an audit log, in the order in which they were written. The first line is
+/// number 1: [`AuditCheck`] takes a log whose older files are kept elsewhere.
 ///
 /// # Errors
 ///
 /// [`AuditError::Broken`] names the first line that was altered, removed or inserted;
 /// [`AuditError::Io`] a file that cannot be read.
 pub fn verify(files: &[impl AsRef<Path>]) -> Result<AuditReport, AuditError> {
-    let files: Vec<PathBuf> = files.iter().map(|file| file.as_ref().to_owned()).collect();
-    let mut state = ChainState::new(None);
-    state.read_all(&files)?;
-    Ok(state.report)
+    AuditCheck::of_files(files).run()
 }
 
 /// Checks an audit log by the file that is written: that, and the full ones beside it.
 ///
 /// # Errors
 ///
-/// As for [`verify`].
+/// As for [`verify`], and [`AuditError::Incomplete`] without lines that the log is known to have had.
 pub fn verify_log(path: impl AsRef<Path>) -> Result<AuditReport, AuditError> {
-    verify(&files_of(path.as_ref())?)
+    AuditCheck::of_log(path).run()
 }
 
-/// Checks an audit log as [`verify_log`] does, and that it holds a line of this hash: the
-/// [head](AuditReport::head) of an earlier check.
+/// A check of an audit log of which more is known.
 ///
-/// # Errors
+/// ```
+/// use toolbox::audit::{AuditCheck, AuditLog};
 ///
-/// As for [`verify`], and [`AuditError::Shortened`] without such a line.
-pub fn verify_log_since(path: impl AsRef<Path>, head: &str) -> Result<AuditReport, AuditError> {
-    let mut state = ChainState::new(Some(head));
-    state.read_all(&files_of(path.as_ref())?)?;
-    if state.has_head { Ok(state.report) } else { Err(AuditError::Shortened) }
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("audit.jsonl");
+/// # drop(AuditLog::open(&path)?);
+/// // Lines 1 to 40 000 were moved to an archive.
+/// let report = AuditCheck::of_log(&path).from(40_001).run()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a check does nothing until `run`"]
+pub struct AuditCheck {
+    files: CheckedFiles,
+    from: u64,
+    head: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+enum CheckedFiles {
+    /// The file that is written, and the full ones beside it.
+    Log(PathBuf),
+    Listed(Vec<PathBuf>),
+}
+
+impl AuditCheck {
+    /// Checks a log by the file that is written: that, and the full ones beside it.
+    pub fn of_log(path: impl AsRef<Path>) -> Self {
+        Self::new(CheckedFiles::Log(path.as_ref().to_owned()))
+    }
+
+    /// Checks files, in the order in which they were written.
+    pub fn of_files(files: &[impl AsRef<Path>]) -> Self {
+        Self::new(CheckedFiles::Listed(files.iter().map(|file| file.as_ref().to_owned()).collect()))
+    }
+
+    fn new(files: CheckedFiles) -> Self {
+        Self { files, from: 1, head: None }
+    }
+
+    /// Takes a log that lacks the lines before this number. Default 1: a log without its first lines is
+    /// broken.
+    pub fn from(mut self, seq: u64) -> Self {
+        self.from = seq;
+        self
+    }
+
+    /// Demands a line of this hash: the [head](AuditReport::head) of an earlier check.
+    pub fn head(mut self, hash: impl Into<String>) -> Self {
+        self.head = Some(hash.into());
+        self
+    }
+
+    /// Reads the files.
+    ///
+    /// # Errors
+    ///
+    /// As for [`verify_log`], and [`AuditError::Shortened`] without a line of the demanded hash.
+    pub fn run(&self) -> Result<AuditReport, AuditError> {
+        match &self.files {
+            CheckedFiles::Listed(files) => Ok(self.read(files, None)?.report),
+            CheckedFiles::Log(path) => {
+                let path = real(path)?;
+                // Before the lines, for a process may write on.
+                let remembered = remembered_end(&path)?;
+                check_current(&path, remembered.as_ref())?;
+                let state = self.read(&files_of(&path)?, remembered.as_ref())?;
+                let end = LogEnd { seq: state.report.last, hash: state.report.head.clone() };
+                check_end(&path, &end, remembered.as_ref())?;
+                Ok(state.report)
+            }
+        }
+    }
+
+    fn read<'a>(
+        &'a self,
+        files: &[PathBuf],
+        remembered: Option<&'a LogEnd>,
+    ) -> Result<ChainState<'a>, AuditError> {
+        let mut state = ChainState::new(self, remembered);
+        for (at, file) in files.iter().enumerate() {
+            state.read(file, at + 1 == files.len())?;
+        }
+        if self.head.is_some() && !state.has_head { Err(AuditError::Shortened) } else { Ok(state) }
+    }
 }
 
 /// Returns the files of a log, the oldest first.
@@ -77,22 +153,16 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, AuditError> {
 /// The chain so far.
 struct ChainState<'a> {
     report: AuditReport,
-    head: Option<&'a str>,
+    check: &'a AuditCheck,
+    remembered: Option<&'a LogEnd>,
     has_head: bool,
 }
 
 impl<'a> ChainState<'a> {
-    fn new(head: Option<&'a str>) -> Self {
+    fn new(check: &'a AuditCheck, remembered: Option<&'a LogEnd>) -> Self {
         let genesis = GENESIS.to_owned();
         let report = AuditReport { lines: 0, first: 0, last: 0, head: genesis, torn_bytes: 0 };
-        Self { report, head, has_head: false }
-    }
-
-    fn read_all(&mut self, files: &[PathBuf]) -> Result<(), AuditError> {
-        for (at, file) in files.iter().enumerate() {
-            self.read(file, at + 1 == files.len())?;
-        }
-        Ok(())
+        Self { report, check, remembered, has_head: false }
     }
 
     fn read(&mut self, path: &Path, is_last: bool) -> Result<(), AuditError> {
@@ -124,16 +194,19 @@ impl<'a> ChainState<'a> {
         let link = line::read(text).ok_or(ChainBreak::Altered)?;
         let report = &mut self.report;
         let follows = link.prev == report.head && link.seq == report.last + 1;
-        // A log may be checked from a later file on.
-        let begins = report.lines == 0 && link.seq > 1;
+        // Its first lines may be kept elsewhere.
+        let begins = report.lines == 0 && (2..=self.check.from).contains(&link.seq);
         if !follows && !begins {
             let is_later = link.seq > report.last + 1;
             return Err(if is_later { ChainBreak::Removed } else { ChainBreak::Inserted });
         }
+        if self.remembered.is_some_and(|end| end.seq == link.seq && end.hash != link.hash) {
+            return Err(ChainBreak::Inserted);
+        }
         if report.lines == 0 {
             report.first = link.seq;
         }
-        self.has_head |= self.head.is_some_and(|head| head == link.hash);
+        self.has_head |= self.check.head.as_deref() == Some(link.hash.as_str());
         (report.last, report.head) = (link.seq, link.hash);
         report.lines += 1;
         Ok(())

@@ -116,7 +116,7 @@ fn write_all(mut file: AuditFile, orders: &Receiver<AuditOrder>, dropped: &Atomi
             let _ = written.send(end.and_then(|()| synced.clone()));
         }
     }
-    if let Err(error) = file.sync() {
+    if let Err(error) = file.close() {
         tracing::error!(%error, "an audit log may not be on the disk");
     }
 }

@@ -132,6 +132,9 @@ pub(super) enum AuditCommand {
         /// The hash of a line that the log has to hold: the head that an earlier check printed
         #[arg(long, value_name = "HASH")]
         head: Option<String>,
+        /// The number of the first line that is there: those before it are kept elsewhere
+        #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+        from: u64,
     },
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::arguments::{AuditArguments, AuditCommand};
 use super::outcome::{Exit, Outcome};
-use crate::audit::{self, AuditError, AuditLog};
+use crate::audit::{AuditCheck, AuditError, AuditLog};
 
 /// Opens the log that a command line asks for.
 pub(super) fn opened(wanted: &AuditArguments) -> Result<Option<AuditLog>, AuditError> {
@@ -17,20 +17,20 @@ pub(super) fn opened(wanted: &AuditArguments) -> Result<Option<AuditLog>, AuditE
 
 pub(super) fn of_audit(command: AuditCommand) -> Outcome {
     match command {
-        AuditCommand::Verify { files, head } => verify(&files, head.as_deref()),
+        AuditCommand::Verify { files, head, from } => verify(&files, head, from),
     }
 }
 
-fn verify(files: &[PathBuf], head: Option<&str>) -> Outcome {
-    if files.len() > 1 && head.is_some() {
-        return Outcome::failed(Exit::Usage, "--head needs the one file that is written");
-    }
-    let checked = match (files, head) {
-        ([file], Some(head)) => audit::verify_log_since(file, head),
-        ([file], None) => audit::verify_log(file),
-        (files, _) => audit::verify(files),
+fn verify(files: &[PathBuf], head: Option<String>, from: u64) -> Outcome {
+    let mut check = match files {
+        [file] => AuditCheck::of_log(file),
+        files => AuditCheck::of_files(files),
     };
-    let report = match checked {
+    check = check.from(from);
+    if let Some(head) = head {
+        check = check.head(head);
+    }
+    let report = match check.run() {
         Ok(report) => report,
         Err(AuditError::Broken(line)) => {
             let mut outcome = Outcome::failed(Exit::Failed, line.to_string());
