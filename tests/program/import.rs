@@ -288,6 +288,15 @@ fn nothing_secret_is_shown() {
         "b": {"url": "https://me:SECRET-9@example.com/mcp?key=SECRET-10", "headers": {"X": "SECRET-11"}},
         "c": {"url": "${BASE:-https://example.com}/mcp?key=SECRET-12"},
         "d": {"url": "ftp://host/?SECRET-13"},
+        "e": {"command": "npx", "args": ["-y", "@scope/server@1.2", "-k", "SECRET-14", "--pass", "SECRET-15", "-kSECRET-16", "-p=SECRET-17", "--SECRET-18"]},
+        "f": {"command": "/usr/bin/sql-server", "args": ["Server=db;Password=SECRET-19", "SECRET-20", "-c", "SECRET-21 --flag", "{\"pin\":\"SECRET-22\"}"]},
+        "g": {"command": "docker", "args": ["run", "-i", "--rm", "-e", "PIN=SECRET-23", "-v", "/SECRET-24:/data", "ghcr.io/org/server:2", "SECRET-25"]},
+        "h": {"command": "uvx", "args": ["--from", "git+https://SECRET-26@host/SECRET-27/repo", "server", "https://host/s/SECRET-28/mcp"]},
+        "i": {"url": "https://mcp.example.com/api/v1/u/SECRET-29/mcp/SECRET-30"},
+        "j": {"command": "npx", "args": ["sk-SECRET-31", "npm_SECRET-32"]},
+        "k": {"url": "${HOST}/SECRET-33/sse/../mcp"},
+        "l": {"command": "env", "args": ["PIN=SECRET-34", "node", "SECRET-35.js"]},
+        "m": {"url": "https://example.com/mcp", "headers": {"Cookie": "a=SECRET-36"}},
     }});
     user.write(".claude.json", servers.to_string());
     for words in [&["import"][..], &["import", "--json"], &["import", "--write", "--point"]] {
@@ -295,8 +304,22 @@ fn nothing_secret_is_shown() {
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let all = format!("{}{}", ended.out, ended.err);
         assert!(!all.contains("SECRET"), "{all}");
-        let shown = "npx -y pkg --api-key *** --token=*** *** -e PGPASS=*** --header Authorization:*** postgres://host/db A=*** B={env:C}";
-        assert!(all.contains(shown) && all.contains("https://example.com/mcp X=***"), "{all}");
+        for shown in [
+            "npx -y pkg --api-key *** --token=*** *** -e *** --header *** postgres://host/*** A=*** B={env:C}",
+            "https://example.com/mcp X=***",
+            "{env:BASE}/mcp",
+            "npx -y @scope/server@1.2 -k *** --pass *** -k*** -p=*** --***",
+            "/usr/bin/sql-server *** *** -c *** ***",
+            "docker run -i --rm -e *** -v *** ghcr.io/org/server:2 ***",
+            "uvx --from *** server https://host/***/***/mcp",
+            "https://mcp.example.com/api/v1/***/***/mcp/***",
+            "npx *** ***",
+            "{env:HOST}/***/sse/***/mcp",
+            "env *** *** ***",
+            "https://example.com/mcp Cookie=***",
+        ] {
+            assert!(all.contains(shown), "{shown} is not in\n{all}");
+        }
     }
     #[cfg(unix)]
     for name in ["ours.jsonc", ".claude.json.toolbox-backup-1"] {
@@ -360,7 +383,8 @@ fn programs_are_pointed_at_the_gateway_and_put_back_byte_for_byte() {
         assert_eq!(user.read(file), before, "{host}");
         assert_eq!(user.read("ours.jsonc"), ours);
         assert_eq!(
-            std::fs::read_to_string(user.path(&format!("{file}.toolbox-undone"))).expect("a file"),
+            std::fs::read_to_string(user.path(&format!("{file}.toolbox-undone-1")))
+                .expect("a file"),
             now
         );
         user.run(&["import", "--project", "--undo"]).check(1, "there is no backup to put back", "");
@@ -496,4 +520,180 @@ fn links_are_followed_and_not_replaced() {
     let pipe = user.path("project/.mcp.json");
     assert!(Command::new("mkfifo").arg(pipe).status().expect("a command").success());
     user.run(&["import", "--project"]).check(1, "it is no file", "");
+}
+
+#[test]
+fn what_was_written_between_two_undos_is_kept() {
+    let user = User::new();
+    let file = ".cursor/mcp.json";
+    let versions = ["1", "2", "3"]
+        .map(|arg| json!({"mcpServers": {arg: {"command": "a", "args": [arg]}}}).to_string());
+    for version in &versions[..2] {
+        user.write(file, version);
+        user.run(&["import", "--write", "--point"]).check(0, "it names toolbox now", "");
+    }
+    user.run(&["import", "--from", "cursor", "--undo"]).check(0, "is as it was", "");
+    assert_eq!(user.read(file), versions[1]);
+    user.write(file, &versions[2]);
+    user.run(&["import", "--from", "cursor", "--undo"]).check(0, "is as it was", "");
+    assert_eq!(user.read(file), versions[0]);
+    assert_eq!(user.read(&format!("{file}.toolbox-undone-2")), versions[2]);
+    user.run(&["import", "--from", "cursor", "--undo"]).check(1, "no backup", "");
+    assert_eq!(user.read(file), versions[0]);
+}
+
+#[test]
+fn what_restricts_a_server_is_kept_or_the_server_stays_where_it_is() {
+    let off = |list: &str, server: &str| json!({list: [server]});
+    let server = json!({"command": "a"});
+    let two = json!({"s": server, "t": server});
+    let here = |user: &User| user.path("project").display().to_string();
+    // The files, and whether `s` is taken over enabled, disabled, or is left in its file.
+    type Files = Box<dyn Fn(&User) -> Vec<(&'static str, Value)>>;
+    let one = |file: &'static str, value: Value| -> Files {
+        Box::new(move |_| vec![(file, value.clone())])
+    };
+    let with = |key: &str, value: Value| json!({"mcpServers": {"s": {"command": "a", key: value}, "t": server}});
+    let cases: Vec<(&str, Files, &str)> = vec![
+        ("nothing", one(".cursor/mcp.json", json!({"mcpServers": two})), "enabled"),
+        ("switched off", one(".cursor/mcp.json", with("disabled", json!(true))), "disabled"),
+        (
+            "a list of tools",
+            one(".gemini/settings.json", with("includeTools", json!(["x"]))),
+            "left",
+        ),
+        ("other tools", one(".gemini/settings.json", with("excludeTools", json!(["x"]))), "left"),
+        ("a key nobody knows", one(".cursor/mcp.json", with("sandbox", json!(true))), "left"),
+        ("a folder that is not fixed", one(".cursor/mcp.json", with("cwd", json!("sub"))), "left"),
+        ("a description", one(".cursor/mcp.json", with("description", json!("x"))), "enabled"),
+        (
+            "excluded",
+            one(".gemini/settings.json", json!({"mcpServers": two, "mcp": {"excluded": ["s"]}})),
+            "disabled",
+        ),
+        (
+            "another is allowed",
+            one(".gemini/settings.json", json!({"mcpServers": two, "mcp": {"allowed": ["t"]}})),
+            "disabled",
+        ),
+        (
+            "excluded, as it was written",
+            one(".gemini/settings.json", json!({"mcpServers": two, "excludeMCPServers": ["s"]})),
+            "disabled",
+        ),
+        (
+            "rejected, in the file of the user",
+            Box::new({
+                let two = two.clone();
+                move |user| {
+                    vec![
+                        ("project/.mcp.json", json!({"mcpServers": two})),
+                        (
+                            ".claude.json",
+                            json!({"projects": {here(user): off("disabledMcpjsonServers", "s")}}),
+                        ),
+                    ]
+                }
+            }),
+            "disabled",
+        ),
+        (
+            "rejected, in the settings of the project",
+            Box::new({
+                let two = two.clone();
+                move |_| {
+                    vec![
+                        ("project/.mcp.json", json!({"mcpServers": two})),
+                        ("project/.claude/settings.local.json", off("disabledMcpjsonServers", "s")),
+                    ]
+                }
+            }),
+            "disabled",
+        ),
+        (
+            "rejected, in the settings of the user",
+            Box::new({
+                let two = two.clone();
+                move |_| {
+                    vec![
+                        ("project/.mcp.json", json!({"mcpServers": two})),
+                        (".claude/settings.json", off("disabledMcpjsonServers", "s")),
+                    ]
+                }
+            }),
+            "disabled",
+        ),
+        (
+            "another is rejected",
+            Box::new(move |_| {
+                vec![
+                    ("project/.mcp.json", json!({"mcpServers": two})),
+                    (".claude/settings.json", off("disabledMcpjsonServers", "t")),
+                ]
+            }),
+            "enabled",
+        ),
+    ];
+    for (name, files, expected) in cases {
+        let user = User::new();
+        let files = files(&user);
+        for (file, value) in &files {
+            user.write(file, value.to_string());
+        }
+        user.run(&["import", "--project", "--write", "--point"]).check(
+            0,
+            "it names toolbox now",
+            "",
+        );
+        let taken = &user.servers()["s"];
+        let stays = user.read(files[0].0).contains("\"s\":{");
+        let found = match (&taken["enabled"], stays) {
+            (Value::Bool(false), false) => "disabled",
+            (Value::Null, false) => "enabled",
+            (_, true) => "left",
+            _ => "lost",
+        };
+        assert_eq!(found, expected, "{name}: {taken}");
+        // The one beside it is taken over in any case.
+        assert!(
+            user.servers()["t"].is_object() && !user.read(files[0].0).contains("\"t\":{"),
+            "{name}"
+        );
+    }
+    let user = User::new();
+    let twice =
+        r#"{"mcpServers": {"s": {"command": "a"}, "s": {"command": "b"}, "t": {"command": "c"}}}"#;
+    user.write(".cursor/mcp.json", twice);
+    let shown = user.import(&["--write", "--point"]);
+    assert!(shown.to_string().contains("the file has two servers of this name"), "{shown}");
+    assert_eq!(user.servers()["s"], Value::Null);
+    assert_eq!(user.read(".cursor/mcp.json").matches("\"s\"").count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_may_hold_a_token_is_for_its_owner_alone() {
+    let user = User::new();
+    user.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"s": {"command": "a", "env": {"T": "SECRET"}}}}"#,
+    );
+    user.run(&["init"]).check(0, "wrote", "");
+    assert_eq!(user.mode("ours.jsonc"), 0o600);
+    user.run(&["init", "--force"]).check(0, "wrote", "");
+    assert_eq!(user.mode("ours.jsonc"), 0o600);
+    // A wider one is narrowed, and it is said.
+    user.allow("ours.jsonc", 0o644);
+    user.run(&["import", "--write"]).check(0, "others could read", "");
+    assert_eq!(user.mode("ours.jsonc"), 0o600);
+    user.allow("ours.jsonc", 0o666);
+    user.run(&["init", "--force"]).check(0, "wrote", "");
+    assert_eq!(user.mode("ours.jsonc"), 0o600);
+    // A link in the place of a file that is made is neither followed nor emptied.
+    let target = user.path("target");
+    std::fs::write(&target, "mine").expect("a file");
+    std::os::unix::fs::symlink(&target, user.path(".cursor/mcp.json.toolbox-backup-1"))
+        .expect("a link");
+    user.run(&["import", "--write", "--point"]).check(0, "it names toolbox now", "");
+    assert_eq!(std::fs::read_to_string(&target).expect("a file"), "mine");
 }

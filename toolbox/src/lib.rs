@@ -104,7 +104,7 @@ pub mod context;
 pub mod cost;
 pub mod definition;
 pub mod dialect;
-#[cfg(feature = "_disk")]
+#[cfg(any(feature = "_disk", feature = "mcp-client", feature = "page"))]
 mod disk;
 mod dispatch;
 #[cfg(feature = "durable")]

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::error::AuditError;
 use super::line::{self, AuditEntry, AuditLine, GENESIS};
 use super::lock::{LockFile, LogEnd, check_end};
-use crate::disk::SyncCheck;
+use crate::disk::{SyncCheck, real};
 
 /// The files of a log, held by this process alone.
 pub(super) struct AuditFile {
@@ -167,20 +167,6 @@ pub(super) fn check_current(path: &Path, remembered: Option<&LogEnd>) -> Result<
 /// Returns the path of the file that is going to be the current one.
 fn next_path(log: &Path) -> PathBuf {
     with_suffix(log, ".new")
-}
-
-/// Returns the path of a log without links in it: each of its names leads to the same files.
-pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
-    match path.canonicalize() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let path = std::path::absolute(path)?;
-            match (path.parent(), path.file_name()) {
-                (Some(folder), Some(name)) => Ok(folder.canonicalize()?.join(name)),
-                _ => Ok(path),
-            }
-        }
-        path => path,
-    }
 }
 
 /// Locks a file of the log at a path.

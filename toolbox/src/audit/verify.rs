@@ -5,9 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::error::{AuditError, BrokenLine, ChainBreak};
-use super::file::{check_current, full_files, real};
+use super::file::{check_current, full_files};
 use super::line::{self, GENESIS};
 use super::lock::{LogEnd, check_end, remembered_end};
+use crate::disk::real;
 
 /// The longest line that is read, in bytes: arguments are 1 MiB at most by default, and escapes are
 /// six times as long.

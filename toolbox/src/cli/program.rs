@@ -13,6 +13,7 @@ use super::progress::Progress;
 use super::source::{ToolSource, ranking};
 use super::text::line;
 use crate::collection::{ToolBox, ToolBoxBuilder};
+use crate::disk::{Access, replace};
 use crate::mcp::{
     Config, ConfigProblem, ConfigWatch, Connect, CredentialFile, MountServersError, ServerConfig,
     ServerState, Servers, Settings,
@@ -248,14 +249,11 @@ pub(super) fn init(path: Option<PathBuf>, force: bool) -> Outcome {
 }
 
 fn written(path: &Path, force: bool) -> std::io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder)?;
+    if !force && path.symlink_metadata().is_ok() {
+        return Err(std::io::ErrorKind::AlreadyExists.into());
     }
-    if force {
-        return std::fs::write(path, Config::starter());
-    }
-    let mut file = std::fs::File::create_new(path)?;
-    std::io::Write::write_all(&mut file, Config::starter().as_bytes())
+    // It may come to hold tokens.
+    replace(path, Config::starter().as_bytes(), Access::Owner)
 }
 
 /// Returns the message for an unknown server name.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::disk::real;
+
 /// A file that is read as a whole, and replaced atomically.
 #[derive(Debug, Clone)]
 pub(super) struct SharedFile {
@@ -20,13 +22,14 @@ pub(super) struct FileLock(#[expect(dead_code, reason = "the lock ends with the 
 
 impl SharedFile {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, private: false }
+        // Each name of the file leads to one lock, and a link to it is not replaced.
+        Self { path: real(&path).unwrap_or(path), private: false }
     }
 
     /// Returns a file that only its owner can read.
     #[cfg(feature = "mcp-oauth")]
     pub(super) fn private(path: PathBuf) -> Self {
-        Self { path, private: true }
+        Self { private: true, ..Self::new(path) }
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -1,7 +1,6 @@
 //! Links that are used once, and the sessions they are exchanged for.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
+use crate::disk::{Access, replace};
 use crate::mcp::is_same;
 use crate::sync::Mutex;
 use crate::text::hex;
@@ -251,15 +251,9 @@ impl Sessions {
             number: session.number,
         });
         let sessions: Vec<SavedSession> = sessions.collect();
-        let written = serde_json::to_vec(&sessions).map_err(Into::into).and_then(|text| {
-            let next = path.with_extension("new");
-            let mut options = std::fs::OpenOptions::new();
-            options.write(true).create(true).truncate(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options.open(&next)?.write_all(&text)?;
-            std::fs::rename(&next, path)
-        });
+        let written = serde_json::to_vec(&sessions)
+            .map_err(Into::into)
+            .and_then(|text| replace(path, &text, Access::Owner));
         if let Err(error) = written {
             tracing::warn!(%error, "the sessions of the page cannot be written");
         }

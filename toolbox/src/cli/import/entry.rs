@@ -16,13 +16,32 @@ pub(super) struct ConvertedServer {
     pub(super) value: Result<Value, String>,
     /// The parts that are not carried over, and what the user has to do.
     pub(super) notes: Vec<String>,
+    /// `false` if a part is not carried over that may restrict the server.
+    pub(super) keeps_limits: bool,
 }
+
+/// Keys that restrict nothing, and need not be carried over.
+const HARMLESS: [&str; 13] = [
+    "_comment",
+    "alwaysAllow",
+    "autoApprove",
+    "comment",
+    "description",
+    "dev",
+    "envFile",
+    "gallery",
+    "icon",
+    "name",
+    "title",
+    "trust",
+    "version",
+];
 
 /// Makes an entry of a server of another program.
 pub(super) fn convert(expansion: &Expansion<'_>, server: &Value) -> ConvertedServer {
     let mut draft = EntryDraft::new(expansion);
     let value = draft.read(server).and_then(|()| draft.finish());
-    let EntryDraft { mut notes, to_set, .. } = draft;
+    let EntryDraft { mut notes, to_set, keeps_limits, .. } = draft;
     if value.is_ok() && !to_set.is_empty() {
         let names: Vec<String> = to_set.into_iter().map(|name| format!("`{name}`")).collect();
         notes.push(format!(
@@ -30,7 +49,7 @@ pub(super) fn convert(expansion: &Expansion<'_>, server: &Value) -> ConvertedSer
             names.join(", ")
         ));
     }
-    ConvertedServer { value, notes }
+    ConvertedServer { value, notes, keeps_limits }
 }
 
 /// The parts of an entry, as far as they are read.
@@ -46,6 +65,7 @@ struct EntryDraft<'a> {
     more: Map<String, Value>,
     is_disabled: bool,
     notes: Vec<String>,
+    keeps_limits: bool,
     /// Variables in place of values that the program asked for.
     to_set: BTreeSet<String>,
 }
@@ -63,6 +83,7 @@ impl<'a> EntryDraft<'a> {
             more: Map::new(),
             is_disabled: false,
             notes: Vec::new(),
+            keeps_limits: true,
             to_set: BTreeSet::new(),
         }
     }
@@ -102,9 +123,19 @@ impl<'a> EntryDraft<'a> {
             "oauth" => self.oauth(value),
             "source" if value == "custom" => {}
             "source" => return Err("it is of an extension of the program".to_owned()),
-            _ => self.note(key),
+            key if HARMLESS.contains(&key) => self.note(key),
+            _ => self.limit(key),
         }
         Ok(())
+    }
+
+    /// Notes a part that may restrict the server.
+    fn limit(&mut self, key: &str) {
+        self.keeps_limits = false;
+        let key = crate::cli::text::cut(&crate::cli::text::line(key), 60);
+        self.notes.push(format!(
+            "`{key}` is not carried over, so `--point` leaves the server where it is"
+        ));
     }
 
     fn note(&mut self, key: &str) {
@@ -315,7 +346,7 @@ impl<'a> EntryDraft<'a> {
                 Some(Path::new(project).join(folder).to_string_lossy().into_owned())
             }
             (Some(_), None) => {
-                self.note("cwd");
+                self.limit("cwd");
                 None
             }
             (None, project) => project.map(str::to_owned),

@@ -4,11 +4,18 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::disk::{Access, replace};
+
 /// The maximum size of a file of another program, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The most backups that are kept of one file.
+/// The most files of one kind that are kept of one file.
 const MAX_BACKUPS: u32 = 1000;
+
+/// What a file was before it was changed.
+const BACKUP: &str = "toolbox-backup";
+/// What a file was before its backup took its place.
+const UNDONE: &str = "toolbox-undone";
 
 /// Reads a file as text, or returns the reason why it cannot be used.
 pub(super) fn read(path: &Path) -> Result<String, String> {
@@ -26,26 +33,14 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// Replaces a file as a whole. A link stays, and the file it leads to is replaced; a new file can
-/// be read by its owner alone.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
-    staged.write_all(bytes)?;
-    if let Ok(metadata) = fs::metadata(&path) {
-        staged.as_file().set_permissions(metadata.permissions())?;
-    }
-    staged.as_file().sync_all()?;
-    staged.persist(&path)?;
-    Ok(())
-}
-
 /// Keeps the current contents of a file beside it, under a new name. Of a missing file, the backup
 /// is empty.
 pub(super) fn back_up(path: &Path) -> io::Result<PathBuf> {
+    keep(path, BACKUP)
+}
+
+/// Keeps the current contents of a file beside it, under the first free name of a kind.
+fn keep(path: &Path, kind: &str) -> io::Result<PathBuf> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -55,52 +50,48 @@ pub(super) fn back_up(path: &Path) -> io::Result<PathBuf> {
         fs::create_dir_all(folder)?;
     }
     for number in 1..=MAX_BACKUPS {
-        let backup = backup_of(path, number);
+        let kept = numbered(path, kind, number);
         let mut options = File::options();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(&backup) {
+        match options.open(&kept) {
             Ok(mut file) => {
                 file.write_all(&bytes)?;
                 file.sync_all()?;
-                return Ok(backup);
+                return Ok(kept);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other("there are too many backups of it"))
+    Err(io::Error::other(format!(
+        "there are {MAX_BACKUPS} files `{kind}` of it already: delete those you need no more"
+    )))
 }
 
 /// Puts a file back from its last backup, byte for byte, and removes the backup; `None` if there is
 /// none. The contents that are replaced are kept under the path that is returned.
 pub(super) fn put_back(path: &Path) -> io::Result<Option<PathBuf>> {
-    let is_there = |number: &u32| backup_of(path, *number).symlink_metadata().is_ok();
+    let is_there = |number: &u32| numbered(path, BACKUP, *number).symlink_metadata().is_ok();
     let Some(last) = (1..=MAX_BACKUPS).take_while(is_there).last() else { return Ok(None) };
-    let backup = backup_of(path, last);
+    let backup = numbered(path, BACKUP, last);
     let bytes = fs::read(&backup)?;
-    let undone = beside(path, "toolbox-undone");
-    if let Ok(current) = fs::read(path) {
-        replace(&undone, &current)?;
-    }
+    // Each under a name of its own: it may hold what was written since.
+    let undone = keep(path, UNDONE)?;
     let is_there = path.symlink_metadata().is_ok();
     match bytes.is_empty() {
         true if is_there => fs::remove_file(path)?,
         true => {}
-        false => replace(path, &bytes)?,
+        false => replace(path, &bytes, Access::Unchanged)?,
     }
     fs::remove_file(backup)?;
     Ok(Some(undone))
 }
 
-fn backup_of(path: &Path, number: u32) -> PathBuf {
-    beside(path, &format!("toolbox-backup-{number}"))
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
+/// Returns the name of a kept file, beside the file itself.
+fn numbered(path: &Path, kind: &str, number: u32) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(end);
+    name.push(format!(".{kind}-{number}"));
     path.with_file_name(name)
 }

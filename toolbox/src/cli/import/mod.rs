@@ -6,6 +6,7 @@ mod files;
 pub(super) mod hosts;
 mod ours;
 mod shown;
+mod switches;
 mod variables;
 
 use std::collections::HashSet;
@@ -17,10 +18,12 @@ use serde_json::{Value, json};
 use super::arguments::ImportCommand;
 use super::outcome::{Exit, Outcome};
 use super::text::{cut, line};
+use crate::disk::Access;
 use crate::mcp::fitting_server_name;
 use document::SettingsDocument;
 use hosts::{HostFile, UserFolders};
 use ours::{Ours, Standing};
+use switches::Switches;
 use variables::Expansion;
 
 /// The name of the gateway among the servers of a program.
@@ -41,6 +44,22 @@ struct Imported {
     state: ImportState,
     shown: String,
     notes: Vec<String>,
+    /// `false` if the entry of the program restricts it in a way that the configuration cannot.
+    keeps_limits: bool,
+}
+
+impl Imported {
+    fn refused((list, name): (&[String], String), reason: &str) -> Self {
+        Self {
+            own_name: String::new(),
+            list: list.to_vec(),
+            state: ImportState::Refused(reason.to_owned()),
+            shown: String::new(),
+            notes: Vec::new(),
+            keeps_limits: false,
+            name,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +132,7 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
     let mut imported: Vec<ImportedFile> =
         files.into_iter().map(|file| read(file, &folders, &mut ours)).collect();
     let mut written = Ok(None);
+    let was_wide = is_wide(&path);
     let writes = wanted.write && !wanted.dry_run;
     if writes && ours.is_changed {
         written = ours.write().map(Some);
@@ -122,7 +142,24 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
             point(file, &path);
         }
     }
-    report(&imported, &left, &path, wanted, written)
+    let mut outcome = report(&imported, &left, &path, wanted, written);
+    if was_wide && !is_wide(&path) {
+        let shown = line(&path.display().to_string());
+        let _ = writeln!(
+            outcome.text,
+            "others could read {shown}; now its owner alone can: it may hold tokens"
+        );
+    }
+    outcome
+}
+
+/// Returns whether others than its owner can read a file.
+fn is_wide(path: &Path) -> bool {
+    #[cfg(unix)]
+    return std::fs::metadata(path)
+        .is_ok_and(|file| std::os::unix::fs::MetadataExt::mode(&file) & 0o077 != 0);
+    #[cfg(not(unix))]
+    return path.as_os_str().is_empty();
 }
 
 /// Reads a file, and takes its servers.
@@ -150,10 +187,18 @@ fn fill(imported: &mut ImportedFile, folders: &UserFolders, ours: &mut Ours) -> 
     let home = folders.home.as_deref();
     let lists = lists(&document, file, &mut imported.notes)?;
     imported.usual = lists.first().cloned().unwrap_or_default();
+    let switches = Switches::read(file, &document, folders);
     for list in lists {
         let keys: Vec<&str> = list.iter().map(String::as_str).collect();
-        for (name, value) in document.servers(&keys)? {
-            imported.servers.push(take(file, home, (&list, name), &value, ours));
+        let servers = document.servers(&keys)?;
+        for (name, value) in &servers {
+            let server = (list.as_slice(), name.clone());
+            let taken = if servers.iter().filter(|(other, _)| other == name).count() > 1 {
+                Imported::refused(server, "the file has two servers of this name")
+            } else {
+                take(file, home, server, (value, &switches), ours)
+            };
+            imported.servers.push(taken);
         }
     }
     imported.document = Some(document);
@@ -203,7 +248,7 @@ fn take(
     file: &HostFile,
     home: Option<&Path>,
     (list, name): (&[String], String),
-    value: &Value,
+    (value, switches): (&Value, &Switches),
     ours: &mut Ours,
 ) -> Imported {
     let own_name = fitting_server_name(&name);
@@ -213,6 +258,7 @@ fn take(
         state: ImportState::Gateway,
         shown: String::new(),
         notes: Vec::new(),
+        keeps_limits: true,
         name,
     };
     let project = match list {
@@ -220,7 +266,13 @@ fn take(
         [_, project, _] => Some(Path::new(project)),
         _ => file.project.as_deref(),
     };
-    let entry = entry::convert(&Expansion { host: file.host, project, home }, value);
+    let mut entry = entry::convert(&Expansion { host: file.host, project, home }, value);
+    imported.keeps_limits = entry.keeps_limits;
+    if switches.is_off(&imported.name)
+        && let Ok(Value::Object(entry)) = &mut entry.value
+    {
+        entry.insert("enabled".to_owned(), false.into());
+    }
     let taken = entry.value.and_then(|value| {
         imported.shown = shown::entry(&value);
         if is_gateway(&value) {
@@ -251,8 +303,11 @@ fn is_gateway(value: &Value) -> bool {
 /// Replaces the servers that were taken by the gateway, in the file of the program.
 fn point(imported: &mut ImportedFile, config: &Path) {
     let has_gateway = imported.servers.iter().any(|server| server.state == ImportState::Gateway);
-    let taken: Vec<&Imported> =
-        imported.servers.iter().filter(|server| server.state.is_taken()).collect();
+    let taken: Vec<&Imported> = imported
+        .servers
+        .iter()
+        .filter(|server| server.state.is_taken() && server.keeps_limits)
+        .collect();
     let usual = keys(&imported.usual);
     let Some(document) = &mut imported.document else { return };
     if taken.is_empty() {
@@ -271,7 +326,7 @@ fn point(imported: &mut ImportedFile, config: &Path) {
                 return Err("its list of servers is no object".to_owned());
             }
         }
-        ours::written(&imported.file.path, &document.text())
+        ours::written(&imported.file.path, &document.text(), Access::Unchanged)
     })();
     match changed {
         Ok(backup) => imported.backup = Some(backup),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::document::SettingsDocument;
 use super::files;
+use crate::disk::{Access, replace};
 use crate::mcp::{Config, ServerConfig};
 
 /// The configuration, with the servers taken so far.
@@ -70,7 +71,7 @@ impl Ours {
         }
     }
 
-    /// Writes the configuration, and returns the backup of the one before.
+    /// Writes the configuration, for its owner alone, and returns the backup of the one before.
     pub(super) fn write(&self) -> Result<PathBuf, String> {
         let text = self.document.text();
         let faults = |text: &str| Config::parse(text, &self.path, any_variable).1.len();
@@ -80,7 +81,7 @@ impl Ours {
         if faults(&text) > before {
             return Err("the result would have faults; nothing was written".to_owned());
         }
-        written(&self.path, &text)
+        written(&self.path, &text, Access::Owner)
     }
 }
 
@@ -91,9 +92,9 @@ fn any_variable(name: &str) -> Option<String> {
 }
 
 /// Keeps a file beside itself and replaces it; returns the backup.
-pub(super) fn written(path: &Path, text: &str) -> Result<PathBuf, String> {
+pub(super) fn written(path: &Path, text: &str, access: Access) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{} cannot be written: {error}", path.display());
     let backup = files::back_up(path).map_err(failed)?;
-    files::replace(path, text.as_bytes()).map_err(failed)?;
+    replace(path, text.as_bytes(), access).map_err(failed)?;
     Ok(backup)
 }
