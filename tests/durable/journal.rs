@@ -1,6 +1,6 @@
 //! One process and its journal: what is accepted, what becomes of it, who may see it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -398,6 +398,98 @@ async fn an_attempt_that_another_process_took_over_ends_nothing() {
     let kept = fixture.kept(&stalled.id).await;
     assert_eq!((kept.attempt, kept.late, kept.ended), (2, 1, ended.ended));
     assert_eq!(kept.result.unwrap().text(), "2");
+}
+
+#[tokio::test]
+async fn an_owner_that_lives_keeps_its_calls_whatever_the_file_is_called() {
+    use std::fs::{copy, create_dir, remove_dir_all, rename};
+    use std::os::unix::fs::symlink;
+
+    /// The folder of the lock files of the journal.
+    fn workers(path: &Path) -> PathBuf {
+        path.with_extension("db.workers")
+    }
+    // What happens to the file and its locks, and the name by which another process opens it.
+    type Case = (&'static str, fn(&Path) -> PathBuf);
+    let cases: [Case; 8] = [
+        ("the same name", |path| path.to_owned()),
+        ("a link beside it", |path| {
+            symlink(path, path.with_file_name("other.db")).unwrap();
+            path.with_file_name("other.db")
+        }),
+        ("a link elsewhere", |path| {
+            let folder = path.with_file_name("elsewhere");
+            create_dir(&folder).unwrap();
+            symlink("../j.db", folder.join("k.db")).unwrap();
+            folder.join("k.db")
+        }),
+        ("a link to its folder", |path| {
+            symlink(path.parent().unwrap(), path.with_file_name("folder")).unwrap();
+            path.with_file_name("folder").join("j.db")
+        }),
+        ("a longer way", |path| {
+            create_dir(path.with_file_name("deep")).unwrap();
+            path.with_file_name("deep").join("../j.db")
+        }),
+        ("the locks are cleaned away", |path| {
+            remove_dir_all(workers(path)).unwrap();
+            path.to_owned()
+        }),
+        ("the locks are cleaned away, and a link", |path| {
+            remove_dir_all(workers(path)).unwrap();
+            symlink(path, path.with_file_name("other.db")).unwrap();
+            path.with_file_name("other.db")
+        }),
+        ("the locks are put back from a copy", |path| {
+            let copies = path.with_file_name("copies");
+            create_dir(&copies).unwrap();
+            for file in std::fs::read_dir(workers(path)).unwrap().flatten() {
+                copy(file.path(), copies.join(file.file_name())).unwrap();
+            }
+            remove_dir_all(workers(path)).unwrap();
+            rename(copies, workers(path)).unwrap();
+            path.to_owned()
+        }),
+    ];
+    for (name, change) in cases {
+        let scratch = Scratch::new();
+        let (fixture, stalled) = stalled(&scratch).await;
+        let path = change(&stalled.path);
+        let other = Journal::open(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let worker = Worker::new(fixture.toolbox.clone(), &other);
+        let idle = std::pin::pin!(worker.run_until_idle());
+        // It may wait for the call of the other.
+        let _ = tokio::time::timeout(Duration::from_millis(300), idle).await;
+        let kept = fixture.kept(&stalled.id).await;
+        assert_eq!((kept.state, kept.attempt), (CallState::Running, 1), "{name}");
+        assert_eq!(fixture.counter.load(Ordering::SeqCst), 1, "{name}");
+        stalled.go_on.notify_one();
+        stalled.worker.await.unwrap();
+        let kept = fixture.kept(&stalled.id).await;
+        assert_eq!((kept.state, kept.attempt, kept.late), (CallState::Done, 1, 0), "{name}");
+    }
+    // By a hard link, each would miss what the other wrote.
+    let scratch = Scratch::new();
+    let path = scratch.path().join("j.db");
+    let journal = Journal::open(&path).unwrap();
+    std::fs::hard_link(&path, scratch.path().join("k.db")).unwrap();
+    let refused = Journal::open(scratch.path().join("k.db")).unwrap_err();
+    assert!(format!("{refused:?}").contains("hard link"), "{refused:?}");
+    drop(journal);
+}
+
+#[tokio::test]
+async fn files_of_owners_that_are_gone_are_deleted_once_they_own_nothing() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("j.db");
+    let count = || std::fs::read_dir(path.with_extension("db.workers")).unwrap().count();
+    for _ in 0..3 {
+        drop(Journal::open(&path).unwrap());
+    }
+    assert_eq!(count(), 3);
+    let fixture = fixture(Journal::open(&path).unwrap());
+    fixture.work().await;
+    assert_eq!(count(), 1);
 }
 
 #[tokio::test]

@@ -43,13 +43,12 @@ impl SqliteBacklog {
     pub(super) fn open(path: Option<&Path>, max_bytes: Option<u64>) -> Result<Self, StoreError> {
         let id = JobId::new().as_str().replacen("job_", "journal_", 1);
         let writer = Writer::open(path, max_bytes)?;
-        let lock = path.map(|path| LockFile::create(path, &id)).transpose()?;
-        let shared = Shared {
-            id,
-            path: path.map(Path::to_owned),
-            seen: Mutex::default(),
-            open: AtomicU64::new(0),
-        };
+        let failed = |error: std::io::Error| StoreError::Failed(Arc::new(error));
+        // Each name of the file leads to one folder of lock files, wherever the process goes.
+        let path = path.map(Path::canonicalize).transpose().map_err(failed)?;
+        let lock = path.as_deref().map(|path| LockFile::create(path, &id));
+        let lock = lock.transpose().map_err(failed)?;
+        let shared = Shared { id, path, seen: Mutex::default(), open: AtomicU64::new(0) };
         Ok(Self { writer, shared: Arc::new(shared), _lock: lock })
     }
 
@@ -323,6 +322,9 @@ impl Backlog for SqliteBacklog {
                     !owner.as_ref().is_ok_and(|owner: &String| owner.starts_with(PLACE))
                 })
                 .collect::<Result<Vec<String>, _>>()?;
+            if let Some(path) = &shared.path {
+                alive::sweep(path, &owners);
+            }
             for owner in shared.gone(connection, owners, lease, monotonic)? {
                 let held = select(connection, "owner = ?", vec![owner.clone().into()], usize::MAX)?;
                 for call in held {

@@ -25,6 +25,7 @@ mod readable;
 mod writer;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -98,7 +99,7 @@ impl SqliteStore {
     ///
     /// [`StoreError::Damaged`] if the file is no database, [`StoreError::Newer`] if a later version
     /// of this crate wrote it, [`StoreError::Busy`] if another program holds it,
-    /// [`StoreError::Failed`] if it cannot be opened.
+    /// [`StoreError::Failed`] if it cannot be opened, or has a second name (a hard link).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         Ok(Self::over(Database::open(Some(path))?, Some(path.to_owned())))
@@ -216,11 +217,7 @@ fn limit(connection: &Connection, bytes: u64) -> Result<(), rusqlite::Error> {
 fn connection(path: Option<&Path>) -> Result<Connection, StoreError> {
     let mut connection = match path {
         Some(path) => {
-            let mut options = std::fs::OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options.open(path).map_err(|error| StoreError::Failed(Arc::new(error)))?;
+            create(path).map_err(|error| StoreError::Failed(Arc::new(error)))?;
             Connection::open(path)?
         }
         None => Connection::open_in_memory()?,
@@ -235,6 +232,29 @@ fn connection(path: Option<&Path>) -> Result<Connection, StoreError> {
         migrate(&mut connection)?;
     }
     Ok(connection)
+}
+
+/// Creates a file that does not exist, for its owner only, and refuses one with a second name.
+///
+/// `SQLite` keeps the write-ahead log beside the name by which it opens the file: by two names, each
+/// would miss what the other wrote.
+fn create(path: &Path) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        // It is not opened again: closing it would end the locks that this process has on it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        opened => return opened.map(drop),
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::nlink(&std::fs::metadata(path)?) > 1 {
+        return Err(io::Error::other(
+            "the file has another name (a hard link), by which others would miss what is written",
+        ));
+    }
+    Ok(())
 }
 
 /// Switches a file to a write-ahead log, which it keeps from then on.
