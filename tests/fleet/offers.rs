@@ -113,12 +113,15 @@ async fn a_worker_takes_over_no_name_with_another_definition() {
     let other = ToolBox::from(pay("Pays more", "string", "other"));
     let _serving = Serving::of(pair.server.worker().await, &other).await;
     soon("the other is withheld", || !pair.mounted.status().withheld.is_empty()).await;
-    assert!(pair.toolbox.is_empty() && !pair.mounted.approve("refund"));
+    let shown =
+        pair.mounted.status().withheld[0].digest.clone().expect("the digest of what is shown");
+    assert!(pair.toolbox.is_empty() && !pair.mounted.approve("refund", &shown));
     // Another mount of the connection has the same pins.
     let second = ToolBox::new();
     let _second = pair.fleet.mount(&second).await.unwrap();
     assert!(second.is_empty());
-    assert!(pair.mounted.approve("pay") && !pair.mounted.approve("pay"));
+    assert!(!pair.mounted.approve("pay", "another"));
+    assert!(pair.mounted.approve("pay", &shown) && !pair.mounted.approve("pay", &shown));
     let result = within(pair.toolbox.call(ToolCall::new("1", "pay", "{}"))).await;
     assert_eq!(result.text(), "other");
 }

@@ -107,15 +107,23 @@ fn the_first_line_that_was_changed_is_named() {
         ("two swapped", joined(&[a, c, b, d]), 1, "line 2 of "),
         ("one twice", joined(&[a, b, b, c, d]), 1, "line 3 of "),
         ("no JSON", joined(&[a, "{}", c, d]), 1, "line 2 of "),
-        ("the last torn", torn.to_owned(), 0, "the last line is torn after "),
-        ("the first gone", joined(&[b, c, d]), 0, "3 lines are whole, 2 to 4"),
-        ("all gone", String::new(), 0, "0 lines are whole"),
+        ("a fifth torn", format!("{whole}{}", &d[..9]), 0, "the last line is torn after 9 bytes"),
+        ("the last torn", torn.to_owned(), 1, "lacks lines up to number 4"),
+        ("the last gone", joined(&[a, b, c]), 1, "lacks lines up to number 4"),
+        ("the first gone", joined(&[b, c, d]), 1, "line 1 of "),
+        ("all gone", String::new(), 1, "lacks lines up to number 4"),
     ] {
         std::fs::write(&log, text).expect("a log");
         let ended = verified(&[&path]);
         assert_eq!(ended.code, Some(code), "{what}: {ended:?}");
         assert!(format!("{}{}", ended.out, ended.err).contains(words), "{what}: {ended:?}");
     }
+    // Without the lines that are kept elsewhere.
+    std::fs::write(&log, joined(&[b, c, d])).expect("a log");
+    verified(&[&path, "--from", "2"]).check(0, "3 lines are whole, 2 to 4", "");
+    verified(&[&path, "--from", "3"]).check(0, "3 lines are whole, 2 to 4", "");
+    std::fs::write(&log, joined(&[c, d])).expect("a log");
+    verified(&[&path, "--from", "2"]).check(1, "", "line 1 of ");
     // What is cut off at the end is seen by whoever kept the head.
     for (text, code) in [(whole.clone(), 0), (joined(&[a, b, c]), 1), (String::new(), 1)] {
         std::fs::write(&log, text).expect("a log");
@@ -123,6 +131,8 @@ fn the_first_line_that_was_changed_is_named() {
         assert_eq!(ended.code, Some(code), "{ended:?}");
     }
     std::fs::remove_file(&log).expect("it was there");
+    verified(&[&path]).check(1, "", "lacks lines up to number 4");
+    std::fs::remove_file(log.with_extension("jsonl.lock")).expect("it was there");
     verified(&[&path]).check(1, "", "the audit log cannot be read or written");
 }
 

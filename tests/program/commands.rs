@@ -336,7 +336,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved() {
         "",
         "there is no server `nobody`: there are own",
     );
-    toolbox(&config, &["approve", "own"]).check(0, "approved of 8 tools of own", "");
+    toolbox(&config, &["approve", "own"]).check(0, "own: all that it lists is approved", "");
     assert_eq!(std::fs::read_to_string(&lock).expect("the lock file"), pinned);
     // The lock knows another `sum` than the server has.
     let mut changed: Value = serde_json::from_str(&pinned).expect("JSON");
@@ -345,7 +345,23 @@ fn a_changed_tool_is_withheld_until_it_is_approved() {
     let listed = toolbox(&config, &["list"]);
     listed.check(0, "own_wipe", "the tool `sum` of the server `own` is withheld: ");
     assert!(!listed.out.contains("own_sum"), "{listed:?}");
-    toolbox(&config, &["approve"]).check(0, "approved of 8 tools of own", "");
+    let shown = toolbox(&config, &["approve"]);
+    shown.check(1, "own: sum is changed: ", "");
+    assert!(shown.out.contains("\"inputSchema\": {"), "{shown:?}");
+    let (_, digest) = shown.out.trim_end().rsplit_once("--digest ").expect("how to approve");
+    let other = format!("{}0", &digest[..digest.len() - 1]);
+    let other = if other == digest { "sha256:00".to_owned() } else { other };
+    toolbox(&config, &["approve", "own", "--digest", &other]).check(
+        1,
+        "own: sum is changed: ",
+        "lists other definitions by now",
+    );
+    assert_eq!(std::fs::read_to_string(&lock).expect("the lock file"), changed.to_string());
+    toolbox(&config, &["approve", "own", "--digest", digest]).check(
+        0,
+        "approved of 8 tools of own",
+        "",
+    );
     toolbox(&config, &["list"]).check(0, "own_sum", "");
     let bare = folder.write("bare.jsonc", r#"{"mcp": {}}"#);
     toolbox(&bare, &["approve"]).check(

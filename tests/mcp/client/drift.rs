@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolbox::ToolBox;
-use toolbox::mcp::{Servers, ServersBuilder, WithheldReason};
+use toolbox::mcp::{ApproveError, Servers, ServersBuilder, WithheldReason};
 
 use super::support::{call, eventually, misbehaving};
 
@@ -31,6 +31,13 @@ impl Drop for Scratch {
     }
 }
 
+/// Approves of what a server lists now.
+fn approve(servers: &Servers, name: &str) -> Result<(), ApproveError> {
+    let status = servers.status();
+    let shown = status.iter().find(|status| status.name == name).expect("a server");
+    servers.approve(name, shown.digest.as_deref().expect("it has listed"))
+}
+
 fn locked(path: &Path, arguments: &[&str]) -> ServersBuilder {
     Servers::builder().server("s", misbehaving(arguments)).lock_file(path)
 }
@@ -50,7 +57,7 @@ async fn a_tool_that_changed_is_withheld_until_it_is_approved() {
     assert!(call(&toolbox, "s_echo", "{}").await.is_error());
     assert!(toolbox.has("s_late"), "what is new is approved on first sight");
 
-    assert!(servers.approve("s").expect("the lock can be written"));
+    approve(&servers, "s").expect("the lock can be written");
     assert_eq!(
         toolbox.get("s_echo").expect("it is back").description(),
         "Sends everything to somebody."
@@ -61,9 +68,10 @@ async fn a_tool_that_changed_is_withheld_until_it_is_approved() {
     // What was approved holds in the next run, where the server tells the old text again.
     let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("the same lock");
     assert!(!toolbox.has("s_echo") && toolbox.has("s_fail"));
-    servers.approve_all().expect("the lock can be written");
+    servers.approve_all(&servers.status()).expect("the lock can be written");
     assert!(toolbox.has("s_echo"));
-    assert!(!servers.approve("nobody").expect("nothing to write"));
+    let nobody = servers.approve("nobody", "").expect_err("there is none");
+    assert!(matches!(nobody, ApproveError::NoServer(_)), "{nobody}");
     servers.close().await;
 }
 
@@ -111,8 +119,36 @@ async fn a_tool_of_an_approved_name_on_another_server_is_new() {
             status.withheld.iter().map(|tool| (tool.name.as_str(), tool.reason)).collect();
         assert_eq!(withheld, [(name, WithheldReason::New)]);
     }
-    servers.approve("second").expect("the lock can be written");
+    approve(&servers, "second").expect("the lock can be written");
     assert_eq!(toolbox.names(), ["s_echo", "second_echo"]);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn what_changed_after_it_was_shown_is_not_approved() {
+    let scratch = Scratch::new("shown");
+    let toolbox = ToolBox::new();
+    let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock");
+    let shown = servers.status();
+    let before = std::fs::read(scratch.file()).expect("the lock");
+    // The definition is another one by the time at which a person has decided.
+    call(&toolbox, "s_change_list", "{}").await;
+    eventually(async || !toolbox.has("s_echo")).await;
+    let pinned = std::fs::read(scratch.file()).expect("the lock");
+    assert_ne!(shown[0].digest, servers.status()[0].digest);
+    let old = shown[0].digest.as_deref().expect("it has listed");
+    for refused in
+        [servers.approve("s", old), servers.approve_all(&shown), servers.approve("s", "")]
+    {
+        let error = refused.expect_err("what was shown is gone");
+        assert!(matches!(&error, ApproveError::Changed(name) if name == "s"), "{error}");
+        assert!(error.to_string().contains("look at them again"), "{error}");
+    }
+    assert!(!toolbox.has("s_echo"));
+    assert_eq!(std::fs::read(scratch.file()).expect("the lock"), pinned, "nothing was written");
+    assert_ne!(before, pinned, "what is new was pinned on first sight");
+    servers.approve_all(&servers.status()).expect("what is shown now");
+    assert!(toolbox.has("s_echo"));
     servers.close().await;
 }
 
@@ -125,7 +161,7 @@ async fn what_one_program_approves_survives_what_another_sees_first() {
     let changed = ["list", "hostile"];
     let servers = locked(&scratch.file(), &changed).mount(&here).await.expect("a lock");
     assert_eq!(servers.status()[0].withheld.len(), 4);
-    servers.approve("s").expect("the lock can be written");
+    approve(&servers, "s").expect("the lock can be written");
     assert!(servers.status()[0].withheld.is_empty());
     servers.close().await;
 
@@ -156,7 +192,7 @@ async fn programs_that_write_at_the_same_time_lose_nothing() {
                 let servers = servers.mount(&toolbox).await.expect("a lock");
                 assert_eq!(toolbox.len(), 2, "{:?}", servers.status());
                 assert_eq!(servers.status()[0].notices, Vec::<String>::new());
-                servers.approve_all().expect("the lock can be written");
+                servers.approve_all(&servers.status()).expect("the lock can be written");
                 servers.close().await;
             }
         };
@@ -181,7 +217,7 @@ async fn a_program_that_stopped_while_it_wrote_stops_no_other() {
     let before = std::fs::read(scratch.file()).expect("the lock");
     let held = std::fs::File::open(scratch.0.join(".toolbox.lock.guard")).expect("it is beside");
     held.lock().expect("nobody has it");
-    let error = servers.approve("s").expect_err("it is not its turn").to_string();
+    let error = approve(&servers, "s").expect_err("it is not its turn").to_string();
     assert!(
         error.ends_with("another program has been writing it for seconds; end that one"),
         "{error}"
@@ -189,7 +225,7 @@ async fn a_program_that_stopped_while_it_wrote_stops_no_other() {
     assert_eq!(std::fs::read(scratch.file()).expect("the lock"), before);
     assert!(toolbox.has("s_echo"));
     drop(held);
-    assert!(servers.approve("s").expect("its turn"));
+    approve(&servers, "s").expect("its turn");
     servers.close().await;
 }
 
@@ -259,7 +295,7 @@ async fn a_broken_lock_file_approves_of_nothing() {
     let toolbox = ToolBox::new();
     let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock");
     std::fs::write(scratch.file(), "{").expect("a file");
-    let error = servers.approve("s").expect_err("a broken file").to_string();
+    let error = approve(&servers, "s").expect_err("a broken file").to_string();
     assert!(error.contains("toolbox.lock is broken"), "{error}");
     call(&toolbox, "s_change_list", "{}").await;
     eventually(async || !toolbox.has("s_echo")).await;
@@ -305,7 +341,7 @@ async fn definitions_taint_unless_somebody_vouched_for_them() {
         let (toolbox, servers) = mount(config, lock, withhold).await;
         if approve {
             assert!(toolbox.is_empty(), "nothing was approved yet");
-            servers.approve_all().expect("the lock can be written");
+            servers.approve_all(&servers.status()).expect("the lock can be written");
         }
         assert!(!toolbox.is_empty());
         assert_eq!(shown(&toolbox), expected, "{lock} {withhold} {approve}");
@@ -338,7 +374,7 @@ async fn a_broken_entry_of_the_lock_withholds_its_own_tool_and_no_other() {
         assert_eq!(status.tools.len(), names.len() - 1, "{broken}: {status:?}");
         assert_eq!(status.withheld.len(), 1, "{broken}");
         assert!(status.withheld[0].detail.contains("cannot be read"), "{:?}", status.withheld);
-        servers.approve("s").expect("the lock can be written");
+        approve(&servers, "s").expect("the lock can be written");
         assert_eq!(toolbox.len(), names.len(), "an approval mends it");
         servers.close().await;
     }
@@ -349,7 +385,7 @@ async fn a_broken_entry_of_the_lock_withholds_its_own_tool_and_no_other() {
     let toolbox = ToolBox::new();
     let servers = locked(&scratch.file(), &arguments).mount(&toolbox).await.expect("a lock");
     assert_eq!(toolbox.len(), names.len());
-    servers.approve("s").expect("the lock can be written");
+    approve(&servers, "s").expect("the lock can be written");
     let kept = std::fs::read_to_string(scratch.file()).expect("the lock");
     assert!(kept.contains("\"other\": 7"), "what is not ours stays: {kept}");
     servers.close().await;

@@ -458,7 +458,7 @@ async fn a_lock_file_admits_prompts_and_resources_as_it_does_tools() {
     };
     let (toolbox, servers) = mount(&[], true).await;
     assert!(toolbox.prompts().is_empty() && toolbox.resources().list().is_empty());
-    assert!(servers.approve("s").unwrap());
+    servers.approve_all(&servers.status()).unwrap();
     assert_eq!(toolbox.prompts().len(), 3);
     assert_eq!(toolbox.resources().list().len(), 4);
     servers.close().await;

@@ -180,7 +180,7 @@ async fn a_lock_file_holds_skills_too() {
     let status = servers.status().remove(0);
     assert_eq!(status.withheld[0].name, "skill skill://a/SKILL.md");
     assert_eq!(status.withheld[0].reason, WithheldReason::Changed);
-    servers.approve_all().unwrap();
+    servers.approve_all(&servers.status()).unwrap();
     assert_eq!(uris(&mut peer).await, ["skill://s/a/SKILL.md"]);
     servers.close().await;
 }

@@ -36,6 +36,8 @@ export interface ServerStatus {
   prompts: string[];
   resources: string[];
   withheld: Withheld[];
+  /** Of all that it lists: an approval names what was shown. */
+  digest: string | null;
   notices: string[];
   error: string | null;
   wants_sign_in: boolean;

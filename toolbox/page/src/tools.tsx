@@ -492,12 +492,21 @@ function Names({ what, names }: { what: string; names: string[] }) {
   );
 }
 
+/** The time for which a definition that has just changed cannot be approved. */
+const READING_MS = 1500;
+
 function Server({ server, lock }: { server: ServerStatus; lock: boolean }) {
   const [word, say] = useState("");
+  // What has just appeared or changed was not read yet.
+  const [read, setRead] = useState<string | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setRead(server.digest), READING_MS);
+    return () => clearTimeout(timer);
+  }, [server.digest]);
   const act = async (path: string, done: string) => {
     say("");
     try {
-      await post(path, { server: server.name });
+      await post(path, { server: server.name, digest: server.digest });
       say(done);
     } catch (error) {
       say(error instanceof Error ? error.message : String(error));
@@ -559,8 +568,8 @@ function Server({ server, lock }: { server: ServerStatus; lock: boolean }) {
         </details>
       ))}
       {lock && unapproved.length > 0 && (
-        <button type="button" onClick={() => act("/api/approve", "Approved")}>
-          Approve the tools of this server as they are now
+        <button type="button" disabled={read !== server.digest} onClick={() => act("/api/approve", "Approved")}>
+          Approve the tools of this server as they are shown
         </button>
       )}
       <span role="status">{visible(word)}</span>

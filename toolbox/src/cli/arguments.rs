@@ -98,10 +98,13 @@ pub(super) enum ProgramCommand {
     /// Check an audit log
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Approve the current tools of a server, or of all servers, in the lock file
+    /// Show what servers list that is not approved, or approve it in the lock file
     Approve {
-        /// The server; without it, all
+        /// The server; without it, those of all servers are shown
         server: Option<String>,
+        /// Approve the definitions that were shown with this digest
+        #[arg(long, value_name = "DIGEST", requires = "server")]
+        digest: Option<String>,
     },
     /// List the runs of agents in a journal, with the calls that wait for a decision
     #[cfg(feature = "durable")]

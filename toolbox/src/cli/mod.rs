@@ -38,6 +38,7 @@
 //! the rest. The exit codes are listed in `--help`.
 
 mod account;
+mod approve;
 mod arguments;
 mod attendance;
 mod audit;
@@ -236,13 +237,14 @@ async fn of_program(line: ProgramLine) -> Exit {
             let outcome = sign_in::logout(&configured, &server);
             return outcome.print(json, &configured.shown_problems());
         }
-        ProgramCommand::Approve { server } => {
+        ProgramCommand::Approve { server, digest } => {
             let configured = Configured::read(path);
             let connected = program::connected(&configured, NeededTools::All);
             let Some(mut source) = unless_interrupted(connected).await else {
                 return Exit::Interrupted;
             };
-            let outcome = program::approve(&source, &configured, server.as_deref());
+            let outcome =
+                approve::approve(&source, &configured, server.as_deref(), digest.as_deref());
             // An approved tool is no problem any more.
             source.problems.retain(|problem| problem.kind != "withheld");
             close(&source).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::outcome::{Exit, Outcome, Problem, exit_of};
+use super::outcome::{Exit, Outcome, Problem};
 use super::progress::Progress;
 use super::source::{ToolSource, ranking};
 use super::text::line;
@@ -263,45 +263,4 @@ pub(super) fn no_server(name: &str, known: &[impl AsRef<str>]) -> String {
         [] => "the configuration has no server".to_owned(),
         known => format!("there is no server `{}`: there are {}", line(name), known.join(", ")),
     }
-}
-
-/// Approves the current tools of servers.
-pub(super) fn approve(source: &ToolSource, configured: &Configured, name: Option<&str>) -> Outcome {
-    let Some(file) = &configured.config.settings().lock_file else {
-        let help =
-            "name a file in the configuration: \"settings\": {\"lockFile\": \"toolbox.lock.json\"}";
-        return Outcome::failed(Exit::Config, format!("there is no lock file: {help}"));
-    };
-    let Some(servers) = &source.servers else {
-        return Outcome::failed(exit_of(&source.problems), "nothing was approved");
-    };
-    let known: Vec<String> = servers.status().into_iter().map(|status| status.name).collect();
-    let approved = match name {
-        None => servers.approve_all(),
-        Some(name) if known.iter().any(|known| known == name) => servers.approve(name).map(|_| ()),
-        Some(name) => {
-            return Outcome::failed(Exit::Failed, no_server(name, &known));
-        }
-    };
-    if let Err(error) = approved {
-        return Outcome::failed(Exit::Failed, error.to_string());
-    }
-    let ready = servers.status().into_iter().filter(|status| {
-        status.state == ServerState::Ready && name.is_none_or(|name| name == status.name)
-    });
-    let ready: Vec<_> = ready.map(|status| (status.name, status.tools.len())).collect();
-    let lines: Vec<String> =
-        ready.iter().map(|(name, tools)| format!("approved of {tools} tools of {name}")).collect();
-    let value = json!({
-        "file": file,
-        "approved": ready.iter().map(|(name, tools)| json!({"server": name, "tools": tools})).collect::<Vec<_>>(),
-    });
-    let mut outcome = Outcome::fine(lines.join("\n"), value);
-    let left_out = |problem: &&Problem| {
-        problem.kind == "server" && name.is_none_or(|name| problem.server.as_deref() == Some(name))
-    };
-    if source.problems.iter().any(|problem| left_out(&problem)) {
-        outcome.exit = Exit::Unreachable;
-    }
-    outcome
 }

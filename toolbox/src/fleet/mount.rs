@@ -155,13 +155,14 @@ impl Mounted {
         self.board.status()
     }
 
-    /// Approves the other definition of a tool that workers offer, in place of the pinned one;
-    /// returns `false` if there is none, or more than one.
+    /// Approves another definition of a tool in place of the pinned one, by the
+    /// [digest](super::WithheldOffer::digest) of the status that showed it; returns `false` if no worker
+    /// offers that definition any more.
     #[allow(clippy::must_use_candidate, reason = "approving is enough")]
-    pub fn approve(&self, tool: &str) -> bool {
+    pub fn approve(&self, tool: &str, digest: &str) -> bool {
         let approved = {
             let now = self.board.now.lock();
-            now.table.approve(&mut self.board.fleet.pins.lock(), tool)
+            now.table.approve(&mut self.board.fleet.pins.lock(), tool, digest)
         };
         if approved {
             self.board.exchange();
@@ -412,7 +413,7 @@ fn is_taken(toolbox: &ToolBox, name: &str, before: Option<&MountedTool>) -> bool
 }
 
 fn withheld(tool: &str, reason: WithheldOfferReason, detail: String) -> WithheldOffer {
-    WithheldOffer { tool: tool.to_owned(), worker: String::new(), reason, detail }
+    WithheldOffer { tool: tool.to_owned(), worker: String::new(), reason, detail, digest: None }
 }
 
 fn gone(tool: &str) -> ToolResult {

@@ -44,6 +44,8 @@ pub struct WithheldOffer {
     pub reason: WithheldOfferReason,
     /// The reason as text.
     pub detail: String,
+    /// The digest of its definition, where that can be [approved](super::Mounted::approve).
+    pub digest: Option<String>,
 }
 
 /// The reason why an offer is not in the box.

@@ -77,6 +77,7 @@ impl Table {
             worker: quote(worker, QUOTED),
             reason: WithheldOfferReason::Invalid,
             detail: quote(&detail, 4 * QUOTED),
+            digest: None,
         };
         let read = match ReadOffer::of(value) {
             Ok(read) => read,
@@ -205,6 +206,7 @@ impl Table {
                         worker: quote(worker, QUOTED),
                         reason: WithheldOfferReason::Changed,
                         detail: "its definition differs from the one that was first seen; look at it, then approve of the tool".to_owned(),
+                        digest: Some(offered.digest.clone()),
                     });
                 }
             }
@@ -216,20 +218,14 @@ impl Table {
         self.is_full
     }
 
-    /// Pins the definition of a tool that is offered now and is not the pinned one; returns `true`
-    /// if there is just one such definition.
-    pub(super) fn approve(&self, pins: &mut Pins, tool: &str) -> bool {
-        let Some(of_tool) = self.tools.get(tool) else { return false };
-        let others: HashSet<&str> = of_tool
-            .workers
-            .values()
-            .map(|offered| &*offered.digest)
-            .filter(|digest| pins.get(tool) != Some(digest))
-            .collect();
-        let mut others = others.into_iter();
-        let (Some(digest), None) = (others.next(), others.next()) else { return false };
-        let digest = digest.to_owned();
-        pins.pin(tool, &digest);
-        true
+    /// Pins the definition of a digest; returns `true` if it is offered now and is not the pinned one.
+    pub(super) fn approve(&self, pins: &mut Pins, tool: &str, digest: &str) -> bool {
+        let workers = self.tools.get(tool).into_iter().flat_map(|tool| tool.workers.values());
+        let is_offered = workers.into_iter().any(|offered| offered.digest == digest);
+        let is_new = is_offered && pins.get(tool) != Some(digest);
+        if is_new {
+            pins.pin(tool, digest);
+        }
+        is_new
     }
 }

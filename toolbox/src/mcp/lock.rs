@@ -221,6 +221,15 @@ impl Lock {
     }
 }
 
+/// Returns a digest of all that is pinned of a server's definitions, in any order.
+pub(crate) fn digest_of<'a>(
+    definitions: impl Iterator<Item = (std::borrow::Cow<'a, str>, &'a Value)>,
+) -> String {
+    let pinned: BTreeMap<_, _> = definitions.map(|(key, raw)| (key, pins(raw))).collect();
+    let text = serde_json::to_vec(&pinned).unwrap_or_default();
+    sha256(&text)
+}
+
 /// Returns the digests of the parts of a definition.
 fn pins(definition: &Value) -> Pins {
     let digest = |part: &'static str| {

@@ -10,11 +10,19 @@ use serde_json::Value;
 use super::inner::{PageInner, PageState};
 use super::reply::refused;
 
-/// A server by its name; `None` for all of them.
+/// A server by its name.
 #[derive(Deserialize)]
 pub(super) struct WantedServer {
     #[cfg_attr(not(feature = "mcp-client"), expect(dead_code, reason = "there are no servers"))]
-    server: Option<String>,
+    server: String,
+}
+
+/// The definitions of a server that were shown, by their digest.
+#[derive(Deserialize)]
+#[cfg_attr(not(feature = "mcp-client"), expect(dead_code, reason = "there are no servers"))]
+pub(super) struct ShownServer {
+    server: String,
+    digest: String,
 }
 
 #[cfg(feature = "mcp-client")]
@@ -22,9 +30,10 @@ mod mounted {
     use serde_json::json;
 
     use super::{
-        Json, PageInner, PageState, Response, State, StatusCode, Value, WantedServer, refused,
+        Json, PageInner, PageState, Response, ShownServer, State, StatusCode, Value, WantedServer,
+        refused,
     };
-    use crate::mcp::ServerStatus;
+    use crate::mcp::{ApproveError, ServerStatus};
     use crate::page::reply::json_of;
 
     pub(in crate::page) fn has_lock(page: &PageInner) -> bool {
@@ -58,31 +67,34 @@ mod mounted {
             "prompts": status.prompts,
             "resources": status.resources,
             "withheld": withheld.collect::<Vec<_>>(),
+            "digest": status.digest,
             "notices": status.notices,
             "error": status.error,
             "wants_sign_in": status.wants_sign_in,
         })
     }
 
-    /// Approves the definitions of a server's tools as they are now, or of all servers.
+    /// Approves the definitions of a server's tools that were shown.
     pub(in crate::page) async fn approve(
         State(page): PageState,
-        Json(wanted): Json<WantedServer>,
+        Json(shown): Json<ShownServer>,
     ) -> Response {
         let Some(servers) = page.options.servers.as_ref().filter(|_| page.options.has_lock) else {
             return refused(StatusCode::CONFLICT, "there is no lock file to approve tools in");
         };
         let servers = servers.clone();
-        let approved = tokio::task::spawn_blocking(move || match wanted.server {
-            Some(name) => servers.approve(&name),
-            None => servers.approve_all().map(|()| true),
-        });
-        match approved.await {
-            Ok(Ok(true)) => json_of(&json!({"servers": status(&page)})),
-            Ok(Ok(false)) => refused(StatusCode::NOT_FOUND, "there is no server of this name"),
-            Ok(Err(error)) => refused(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-            Err(error) => refused(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-        }
+        let approve = move || servers.approve(&shown.server, &shown.digest);
+        let approved = tokio::task::spawn_blocking(approve).await;
+        let (status_code, error) = match approved {
+            Ok(Ok(())) => return json_of(&json!({"servers": status(&page)})),
+            Ok(Err(error @ ApproveError::NoServer(_))) => {
+                (StatusCode::NOT_FOUND, error.to_string())
+            }
+            Ok(Err(error @ ApproveError::Changed(_))) => (StatusCode::CONFLICT, error.to_string()),
+            Ok(Err(error)) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        };
+        refused(status_code, error)
     }
 
     /// Connects to a server anew.
@@ -90,10 +102,10 @@ mod mounted {
         State(page): PageState,
         Json(wanted): Json<WantedServer>,
     ) -> Response {
-        let (Some(servers), Some(name)) = (&page.options.servers, wanted.server) else {
+        let Some(servers) = &page.options.servers else {
             return refused(StatusCode::NOT_FOUND, "there is no server of this name");
         };
-        if servers.reconnect(&name).await {
+        if servers.reconnect(&wanted.server).await {
             return json_of(&json!({"servers": status(&page)}));
         }
         refused(StatusCode::NOT_FOUND, "there is no server of this name")
@@ -106,7 +118,8 @@ pub(super) use mounted::{approve, has_lock, reconnect, status};
 #[cfg(not(feature = "mcp-client"))]
 mod mounted {
     use super::{
-        Json, PageInner, PageState, Response, State, StatusCode, Value, WantedServer, refused,
+        Json, PageInner, PageState, Response, ShownServer, State, StatusCode, Value, WantedServer,
+        refused,
     };
 
     pub(in crate::page) fn has_lock(_: &PageInner) -> bool {
@@ -117,7 +130,7 @@ mod mounted {
         Value::Array(Vec::new())
     }
 
-    pub(in crate::page) async fn approve(_: PageState, _: Json<WantedServer>) -> Response {
+    pub(in crate::page) async fn approve(_: PageState, _: Json<ShownServer>) -> Response {
         refused(StatusCode::CONFLICT, "there is no lock file to approve tools in")
     }
 

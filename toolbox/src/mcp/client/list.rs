@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -11,6 +12,7 @@ use super::offers::OfferList;
 use super::text;
 use crate::definition::Icon;
 use crate::definition::ToolAnnotations;
+use crate::mcp::lock::digest_of;
 use crate::text::cut;
 
 /// The maximum number of pages of a list.
@@ -53,6 +55,7 @@ pub(super) struct ToolList {
     pub(super) offers: OfferList,
     /// `true` if the server completes arguments.
     pub(super) completes: bool,
+    digest: OnceLock<String>,
     names: HashSet<String>,
     bytes: usize,
     too_many: bool,
@@ -107,6 +110,11 @@ impl ToolList {
         let skills = self.offers.skills.skills.iter();
         let skills = skills.map(|own| (Cow::Owned(own.key()), &own.raw));
         tools.chain(prompts).chain(resources).chain(skills)
+    }
+
+    /// Returns the digest of all definitions, by which a person approves of them.
+    pub(super) fn digest(&self) -> &str {
+        self.digest.get_or_init(|| digest_of(self.pins()))
     }
 
     /// Returns the URIs of resources that tools refer to by their `_meta`, such as their pages.

@@ -206,43 +206,56 @@ impl Servers {
         server.is_some()
     }
 
-    /// Approves the current definitions of a server's tools; returns `false` if there is no server
-    /// of that name.
+    /// Approves the definitions of a server that were shown, by the [digest](ServerStatus::digest) of
+    /// the status that showed them. If the server lists others by now, nothing is approved.
     ///
     /// Tools that were withheld because they changed or were new are added to the box. Has no
     /// effect without a lock file.
     ///
     /// # Errors
     ///
-    /// [`LockFileError`] if the file cannot be written; nothing is approved then.
-    pub fn approve(&self, name: &str) -> Result<bool, LockFileError> {
-        let server = self.shared.named(name);
-        server.map_or(Ok(false), |server| self.approve_server(&server).map(|()| true))
+    /// [`ApproveError`]; nothing is approved then.
+    pub fn approve(&self, name: &str, digest: &str) -> Result<(), ApproveError> {
+        self.approve_shown(vec![(name, digest)])
     }
 
-    /// Approves the current definitions of all tools of all servers, like
-    /// [`approve`](Self::approve).
+    /// Approves the definitions of all servers that were shown by their statuses, like
+    /// [`approve`](Self::approve). A server without a digest is left out.
     ///
     /// # Errors
     ///
-    /// [`LockFileError`] if the file cannot be written.
-    pub fn approve_all(&self) -> Result<(), LockFileError> {
-        self.shared.servers().iter().try_for_each(|server| self.approve_server(server))
+    /// [`ApproveError`]; nothing is approved then.
+    pub fn approve_all(&self, shown: &[ServerStatus]) -> Result<(), ApproveError> {
+        let with_digest = |status: &'_ ServerStatus| status.digest.is_some();
+        let shown = shown.iter().filter(|status| with_digest(status));
+        let pairs = shown.map(|one| (&*one.name, one.digest.as_deref().unwrap_or_default()));
+        self.approve_shown(pairs.collect())
     }
 
-    fn approve_server(&self, server: &Arc<Server>) -> Result<(), LockFileError> {
-        let Some(listed) = server.listed() else { return Ok(()) };
+    fn approve_shown(&self, shown: Vec<(&str, &str)>) -> Result<(), ApproveError> {
+        let mut approved = Vec::with_capacity(shown.len());
+        for (name, digest) in shown {
+            let server = self.shared.named(name);
+            let server = server.ok_or_else(|| ApproveError::NoServer(name.to_owned()))?;
+            let listed = server.listed().filter(|listed| listed.digest() == digest);
+            let listed = listed.ok_or_else(|| ApproveError::Changed(name.to_owned()))?;
+            approved.push((server, listed));
+        }
         {
             let Some(mut lock) = self.shared.shared.lock() else { return Ok(()) };
             let mut next = lock.clone();
             next.update(|lock| {
-                for (key, raw) in listed.pins() {
-                    lock.pin(&server.name, &key, raw);
+                for (server, listed) in &approved {
+                    for (key, raw) in listed.pins() {
+                        lock.pin(&server.name, &key, raw);
+                    }
                 }
             })?;
             *lock = next;
         }
-        server.remount();
+        for (server, _) in approved {
+            server.remount();
+        }
         Ok(())
     }
 
@@ -533,6 +546,46 @@ impl fmt::Debug for ServersBuilder {
             .field("servers", &self.servers)
             .field("connect", &self.connect)
             .finish_non_exhaustive()
+    }
+}
+
+/// An error for which nothing is approved.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ApproveError {
+    /// There is no server of this name.
+    NoServer(String),
+    /// The server of this name lists other definitions than those that were shown.
+    Changed(String),
+    /// The lock file cannot be used.
+    Lock(LockFileError),
+}
+
+impl fmt::Display for ApproveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoServer(name) => write!(f, "there is no server `{name}`"),
+            Self::Changed(name) => write!(
+                f,
+                "the server `{name}` lists other definitions by now than those that were shown: look at them again"
+            ),
+            Self::Lock(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ApproveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Lock(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<LockFileError> for ApproveError {
+    fn from(error: LockFileError) -> Self {
+        Self::Lock(error)
     }
 }
 

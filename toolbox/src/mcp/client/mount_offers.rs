@@ -33,6 +33,7 @@ impl Server {
         mount_prompts(self, listed, &approved, &mut mounted);
         mount_resources(self, listed, &approved, &mut mounted);
         mount_skills(self, listed, &approved, &mut mounted);
+        mounted.digest = self.shared.has_lock().then(|| listed.digest().to_owned());
         mounted
     }
 }

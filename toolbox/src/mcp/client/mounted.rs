@@ -16,6 +16,8 @@ pub(super) struct MountedOffers {
     pub(super) resources: Vec<Resource>,
     pub(super) withheld: Vec<WithheldTool>,
     pub(super) notices: Vec<String>,
+    /// The digest of the list, where there is a lock file.
+    pub(super) digest: Option<String>,
 }
 
 impl MountedOffers {

@@ -183,6 +183,7 @@ impl Server {
             prompts: now.mounted.prompts.iter().map(|own| own.name().to_owned()).collect(),
             resources: now.mounted.resources.iter().map(|own| own.uri().to_owned()).collect(),
             withheld: now.mounted.withheld.clone(),
+            digest: now.mounted.digest.clone(),
             notices,
             error: now.error.as_ref().map(|(error, _)| error.clone()),
             wants_sign_in: now.wants_sign_in,

@@ -65,6 +65,10 @@ pub struct ServerStatus {
     /// The listed tools, prompts (`prompt NAME`) and resources (`resource URI`) that are not in the
     /// box.
     pub withheld: Vec<WithheldTool>,
+    /// The digest of all definitions that it lists, those in the box and the withheld ones: what
+    /// [`Servers::approve`](super::Servers::approve) takes. `None` without a lock file, and before it
+    /// has listed any.
+    pub digest: Option<String>,
     /// Findings for the user: suspicious descriptions, a list that was cut, garbage between
     /// messages, results that do not match the output schema of their tool.
     pub notices: Vec<String>,
