@@ -10,6 +10,7 @@ mod attempts;
 mod clocks;
 mod combined;
 mod crashes;
+mod damages;
 mod handed_over;
 mod journal;
 mod memory;

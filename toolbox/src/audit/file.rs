@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::error::AuditError;
 use super::line::{self, AuditEntry, AuditLine, GENESIS};
-use super::lock::{LockFile, LogEnd, check_end};
+use super::lock::{AuditLock, LogEnd, check_end};
 use crate::disk::{SyncCheck, real};
 
 /// The files of a log, held by this process alone.
@@ -23,7 +23,7 @@ pub(super) struct AuditFile {
     end: LogEnd,
     /// Locked as long as this exists, as `file` is: whoever has another name of the log, or finds
     /// no lock file, meets the lock of the file itself.
-    lock: LockFile,
+    lock: AuditLock,
     /// `true` once the lock file has an end within the current file.
     is_remembered: bool,
 }
@@ -32,7 +32,7 @@ impl AuditFile {
     /// Opens a log, and goes on where the last line of it ends.
     pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self, AuditError> {
         let path = real(path)?;
-        let lock = LockFile::open(&path)?;
+        let lock = AuditLock::open(&path)?;
         check_current(&path, lock.end.as_ref())?;
         let mut file = current().create(true).truncate(false).open(&path)?;
         hold(&file, &path)?;

@@ -20,7 +20,7 @@ impl LogEnd {
         self.seq > remembered.seq || self == remembered
     }
 
-    /// Reads what [`LockFile::remember`] wrote. What is there from another program is nothing.
+    /// Reads what [`AuditLock::remember`] wrote. What is there from another program is nothing.
     fn parse(text: &str) -> Option<Self> {
         let (seq, hash) = text.strip_suffix('\n')?.split_once(' ')?;
         let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -57,13 +57,13 @@ pub(super) fn check_end(
 }
 
 /// The lock file of a log, locked as long as this exists.
-pub(super) struct LockFile {
+pub(super) struct AuditLock {
     file: File,
     /// The end that is in it.
     pub(super) end: Option<LogEnd>,
 }
 
-impl LockFile {
+impl AuditLock {
     /// Opens and locks the file, for its user alone. A link in its place is an error.
     pub(super) fn open(log: &Path) -> Result<Self, AuditError> {
         let file =
@@ -88,7 +88,7 @@ impl LockFile {
     }
 }
 
-impl Drop for LockFile {
+impl Drop for AuditLock {
     fn drop(&mut self) {
         // A process that another thread starts just now has it open until it is another program.
         let _ = self.file.unlock();

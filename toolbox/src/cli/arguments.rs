@@ -211,6 +211,13 @@ pub(super) enum JournalCommand {
         #[arg(long, short = 'n', default_value = "100")]
         limit: usize,
     },
+    /// Delete a call that has ended, or that cannot be read
+    Delete {
+        /// The file of the journal
+        journal: PathBuf,
+        /// The id of the call
+        id: String,
+    },
 }
 
 /// The tools of this program.

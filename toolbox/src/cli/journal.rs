@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::arguments::{JournalCommand, ResumeCommand};
 use super::outcome::{Exit, Outcome, Paint};
 use super::text::{cut, line};
+use crate::call::JobId;
 use crate::context::Decision;
 use crate::durable::{CallFilter, Journal, RecordedRun, RecordedRunState};
 use crate::store::StoreError;
@@ -135,6 +136,7 @@ pub(super) async fn of_journal(command: JournalCommand) -> Outcome {
             let filter = state.into_iter().fold(filter, CallFilter::with_state);
             calls(&journal, if dead { filter.dead() } else { filter }).await
         }
+        JournalCommand::Delete { journal, id } => delete(&journal, id).await,
     })
 }
 
@@ -183,5 +185,28 @@ async fn calls(file: &Path, filter: CallFilter) -> Result<Outcome, Fault> {
         })
         .collect();
     let text = if text.is_empty() { "no calls".to_owned() } else { text.join("\n") };
-    Ok(Outcome::fine(text, json!({"calls": values})))
+    let unreadable = journal.unreadable().await.map_err(failed)?;
+    let named: Vec<_> = unreadable
+        .iter()
+        .map(|call| json!({"id": call.id, "tool": call.tool, "reason": call.reason, "ended": call.is_ended}))
+        .collect();
+    let mut outcome = Outcome::fine(text, json!({"calls": values, "unreadable": named}));
+    for call in &unreadable {
+        let (id, tool, reason) = (line(&call.id), line(&call.tool), line(&call.reason));
+        let _ = writeln!(
+            outcome.complaint,
+            "call {id} of {tool} cannot be read: {reason} (`toolbox journal delete FILE {id}` deletes it)"
+        );
+    }
+    Ok(outcome)
+}
+
+async fn delete(file: &Path, id: String) -> Result<Outcome, Fault> {
+    let journal = open(file)?;
+    let deleted = journal.delete(&JobId::from_text(id.clone())).await.map_err(failed)?;
+    if !deleted {
+        let text = format!("there is no call {} that has ended or cannot be read", line(&id));
+        return Err((Exit::Failed, text));
+    }
+    Ok(Outcome::fine(format!("deleted {}", line(&id)), json!({"deleted": id})))
 }

@@ -362,6 +362,8 @@ pub struct Recovered {
     pub expired: u64,
     /// Calls whose attempts were used up.
     pub dead: u64,
+    /// Calls that ended because their rows cannot be [read](super::Journal::unreadable).
+    pub unreadable: u64,
     /// Runs that may go on.
     pub runs: u64,
 }

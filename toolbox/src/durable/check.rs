@@ -3,7 +3,9 @@
 use rusqlite::Connection;
 
 use super::journal::Journal;
+use super::runs::read_run;
 use super::sqlite::damaged;
+use super::unreadable;
 use crate::agent::log::Entry;
 use crate::store::StoreError;
 
@@ -69,7 +71,10 @@ fn check(connection: &Connection) -> Result<JournalCheck, StoreError> {
     })?;
     found.calls = connection
         .prepare("SELECT state, count(*) FROM call GROUP BY state ORDER BY state")?
-        .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+        .query_map([], |row| {
+            let state = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default());
+            Ok((state.into_owned(), row.get::<_, i64>(1)?.unsigned_abs()))
+        })?
         .collect::<Result<_, _>>()?;
     let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     for (sql, meaning) in RULES {
@@ -78,16 +83,32 @@ fn check(connection: &Connection) -> Result<JournalCheck, StoreError> {
             found.faults.push(format!("{rows} {meaning}"));
         }
     }
+    for call in unreadable::all(connection, usize::MAX)? {
+        found
+            .faults
+            .push(format!("call `{}` of `{}` cannot be read: {}", call.id, call.tool, call.reason));
+    }
     found.runs = count("SELECT count(*) FROM run")?.unsigned_abs();
+    let mut runs = connection
+        .prepare("SELECT key, agent, state, owner, attempt, started, changed FROM run")?;
+    let mut rows = runs.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Err(error) = read_run(row) {
+            let key = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default());
+            found.faults.push(format!("run `{key}` cannot be read: {error}"));
+        }
+    }
     let mut entries = connection.prepare("SELECT key, number, entry FROM run_entry")?;
     let mut rows = entries.query([])?;
     while let Some(row) = rows.next()? {
         found.entries += 1;
-        if let Err(error) =
-            serde_json::from_str::<Entry>(row.get_ref(2)?.as_str().map_err(damaged)?)
-        {
-            let (key, number): (String, u32) = (row.get(0)?, row.get(1)?);
-            found.faults.push(format!("entry {number} of run `{key}` cannot be read: {error}"));
+        let text = row.get_ref(2)?.as_str().map_err(damaged);
+        let read = text.and_then(|text| serde_json::from_str::<Entry>(text).map_err(damaged));
+        if let Err(error) = read {
+            let key = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default());
+            let number: i64 = row.get(1)?;
+            let reason = unreadable::reason(&error);
+            found.faults.push(format!("entry {number} of run `{key}` cannot be read: {reason}"));
         }
     }
     Ok(found)

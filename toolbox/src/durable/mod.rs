@@ -53,6 +53,7 @@ mod recorder;
 mod results;
 mod runs;
 mod sqlite;
+mod unreadable;
 mod worker;
 
 pub use backlog::{
@@ -63,4 +64,5 @@ pub use journal::{Journal, JournalBuilder};
 #[cfg(feature = "nats")]
 pub(crate) use outbox::Outbox;
 pub use runs::{RecordedRun, RecordedRunState};
+pub use unreadable::UnreadableCall;
 pub use worker::Worker;

@@ -25,3 +25,9 @@ pub(super) fn dead(call: &RecordedCall) -> ToolResult {
     );
     ToolResult::refusal(FailureKind::Infrastructure, text)
 }
+
+/// Returns the result of a call whose row is damaged.
+pub(super) fn unreadable() -> ToolResult {
+    let text = "the record of the call is damaged; nobody knows whether it happened";
+    ToolResult::refusal(FailureKind::OutcomeUnknown, text)
+}

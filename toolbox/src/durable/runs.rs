@@ -9,7 +9,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::backlog::RecordedCall;
 use super::journal::{Journal, JournalInner};
 use super::recorder::BoxRecorder;
-use super::sqlite::{SqliteBacklog, damaged, deliver};
+use super::sqlite::{SqliteBacklog, deliver};
+use super::unreadable;
 use super::worker::Worker;
 use crate::agent::log::{BELOW, Entry, LogPlace, RunClaim, RunState, RunStore};
 use crate::agent::{Agent, Paused, PendingCall, ResumeFrom, Run};
@@ -156,9 +157,9 @@ impl Journal {
                          WHERE instr(key, ?2) = 0 AND (?1 OR state != 'ended') \
                          ORDER BY changed DESC, key LIMIT 1000",
                     )?
-                    .query_map(params![ended, BELOW.to_string()], read_run)?
+                    .query_map(params![ended, BELOW.to_string()], |row| Ok(readable_run(row)))?
                     .collect::<Result<Vec<_>, _>>()?;
-                runs.into_iter().map(|run| with_pending(connection, run)).collect()
+                runs.into_iter().flatten().map(|run| with_pending(connection, run)).collect()
             })
             .await
     }
@@ -173,9 +174,9 @@ impl Journal {
                          WHERE state IN ('running', 'decided') AND owner IS NULL \
                          AND instr(key, ?) = 0 ORDER BY changed LIMIT 1000",
                     )?
-                    .query_map([BELOW.to_string()], read_run)?
-                    .collect::<Result<_, _>>()?;
-                Ok(runs)
+                    .query_map([BELOW.to_string()], |row| Ok(readable_run(row)))?
+                    .collect::<Result<Vec<_>, _>>()?;
+                Ok(runs.into_iter().flatten().collect())
             })
             .await
     }
@@ -229,7 +230,17 @@ fn to_text(entry: &Entry) -> Result<String, StoreError> {
     serde_json::to_string(entry).map_err(|error| StoreError::Failed(Arc::new(error)))
 }
 
-fn read_run(row: &Row<'_>) -> rusqlite::Result<RecordedRun> {
+/// Returns a run, or nothing for one that cannot be read: that one keeps no other from going on.
+fn readable_run(row: &Row<'_>) -> Option<RecordedRun> {
+    let read = read_run(row).map_err(StoreError::from);
+    read.inspect_err(|error| {
+        let reason = unreadable::reason(error);
+        tracing::warn!(reason, "a run in the journal cannot be read and is skipped");
+    })
+    .ok()
+}
+
+pub(super) fn read_run(row: &Row<'_>) -> rusqlite::Result<RecordedRun> {
     let (state, owner): (String, Option<String>) = (row.get("state")?, row.get("owner")?);
     let state = match (state.as_str(), &owner) {
         ("ended", _) => RecordedRunState::Ended,
@@ -259,8 +270,9 @@ fn with_pending(connection: &Connection, mut run: RecordedRun) -> Result<Recorde
         .prepare_cached("SELECT entry FROM run_entry WHERE key = ? ORDER BY number DESC LIMIT 1")?
         .query_row([&run.key], |row| row.get(0))
         .optional()?;
+    // Of a damaged entry `Journal::check` reports; the run can be seen, and not decided on.
     if let Some(entry) = entry
-        && let Entry::Paused(paused) = serde_json::from_str(&entry).map_err(damaged)?
+        && let Ok(Entry::Paused(paused)) = serde_json::from_str(&entry)
     {
         run.pending = Paused::pending(&paused);
     }

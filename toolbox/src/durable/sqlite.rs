@@ -13,7 +13,7 @@ use super::alive::{self, LockFile};
 use super::backlog::{
     Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, PLACE, RecordedCall, Recovered,
 };
-use super::results;
+use super::{results, unreadable};
 use crate::call::{Arguments, CarriedResult, CarriedResultRef, JobId, ToolResult};
 use crate::context::{Conversation, now};
 use crate::future::BoxFuture;
@@ -62,7 +62,7 @@ impl SqliteBacklog {
 }
 
 impl Shared {
-    fn closed(&self) {
+    pub(super) fn closed(&self) {
         let one_less = |open: u64| Some(open.saturating_sub(1));
         let _ = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     }
@@ -157,14 +157,13 @@ impl Backlog for SqliteBacklog {
     ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>> {
         let at = to_millis(SystemTime::now());
         self.run(move |connection, shared| {
-            let ids = waiting(connection, &tools, most, at)?;
             let mut take = connection.prepare_cached(
                 "UPDATE call SET state = 'running', attempt = attempt + 1, owner = ? WHERE id = ?",
             )?;
-            let mut claimed = Vec::with_capacity(ids.len());
-            for id in ids {
-                take.execute([&shared.id, &id])?;
-                claimed.extend(one(connection, &id)?);
+            let mut claimed = Vec::new();
+            for call in waiting(connection, shared, &tools, most, at)? {
+                take.execute([&shared.id, call.id.as_str()])?;
+                claimed.extend(one(connection, call.id.as_str())?);
             }
             Ok(claimed)
         })
@@ -176,10 +175,7 @@ impl Backlog for SqliteBacklog {
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>> {
         let at = to_millis(SystemTime::now());
-        self.run(move |connection, _| {
-            let ids = waiting(connection, &tools, most, at)?;
-            ids.iter().filter_map(|id| one(connection, id).transpose()).collect()
-        })
+        self.run(move |connection, shared| waiting(connection, shared, &tools, most, at))
     }
 
     fn hand_over(
@@ -330,6 +326,8 @@ impl Backlog for SqliteBacklog {
                 for call in held {
                     free(connection, shared, &call, max_attempts, at, &mut recovered)?;
                 }
+                let of_owner = ("owner = ? AND ended IS NULL", vec![owner.clone().into()]);
+                recovered.unreadable += unreadable::end(connection, shared, of_owner, at)?;
                 recovered.runs += connection
                     .prepare_cached("UPDATE run SET owner = NULL WHERE owner = ?")?
                     .execute([&owner])? as u64;
@@ -342,6 +340,9 @@ impl Backlog for SqliteBacklog {
                 close(connection, shared, &call, &end, at)?;
                 recovered.expired += 1;
             }
+            let free = "ended IS NULL AND owner IS NULL AND expires <= ?";
+            let of_nobody = (free, vec![at.into()]);
+            recovered.unreadable += unreadable::end(connection, shared, of_nobody, at)?;
             Ok(recovered)
         })
     }
@@ -437,26 +438,29 @@ pub(super) fn deliver(
     Ok(new)
 }
 
-/// Returns the ids of calls that may be claimed, the oldest first.
+/// Returns calls that may be claimed, the oldest first. Those that cannot be read are ended on the way.
 fn waiting(
     connection: &Connection,
+    shared: &Shared,
     tools: &[(String, String)],
     most: usize,
     at: i64,
-) -> Result<Vec<String>, StoreError> {
-    let mut ids: Vec<String> = Vec::new();
-    let mut waiting = connection.prepare_cached(
-        "SELECT id FROM call WHERE state = 'waiting' AND owner IS NULL \
-         AND tool = ? AND digest = ? AND expires > ? ORDER BY id LIMIT ?",
-    )?;
-    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+) -> Result<Vec<RecordedCall>, StoreError> {
+    let condition =
+        "state = 'waiting' AND owner IS NULL AND tool = ? AND digest = ? AND expires > ?";
+    let mut calls: Vec<RecordedCall> = Vec::new();
     for (tool, digest) in tools {
-        let rows = waiting.query_map(params![tool, digest, at, limit], |row| row.get(0))?;
-        ids.extend(rows.collect::<Result<Vec<String>, _>>()?);
+        let values =
+            || -> Vec<Value> { vec![tool.clone().into(), digest.clone().into(), at.into()] };
+        let (found, skipped) = select_readable(connection, condition, values(), most)?;
+        calls.extend(found);
+        if skipped > 0 {
+            unreadable::end(connection, shared, (condition, values()), at)?;
+        }
     }
-    ids.sort();
-    ids.truncate(most);
-    Ok(ids)
+    calls.sort_by(|one, other| one.id.as_str().cmp(other.id.as_str()));
+    calls.truncate(most);
+    Ok(calls)
 }
 
 /// Frees or ends a call whose owner is gone.
@@ -521,25 +525,46 @@ fn one(connection: &Connection, id: &str) -> Result<Option<RecordedCall>, StoreE
 fn select(
     connection: &Connection,
     condition: &str,
-    mut values: Vec<Value>,
+    values: Vec<Value>,
     limit: usize,
 ) -> Result<Vec<RecordedCall>, StoreError> {
-    let sql = format!(
-        "SELECT id, tool, digest, arguments, context, call_id, conversation, idempotent, state, \
-         attempt, owner, cancel, dead, late, accepted, expires, ended, delivered, result \
-         FROM call WHERE {condition} ORDER BY id LIMIT ?"
-    );
-    values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut calls = Vec::new();
-    while let Some(row) = rows.next()? {
-        calls.push(read(row)?);
-    }
-    Ok(calls)
+    Ok(select_readable(connection, condition, values, limit)?.0)
 }
 
-fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
+/// Returns calls up to a limit, and the number of rows that were skipped because they cannot be read.
+fn select_readable(
+    connection: &Connection,
+    condition: &str,
+    values: Vec<Value>,
+    limit: usize,
+) -> Result<(Vec<RecordedCall>, usize), StoreError> {
+    let mut statement = connection.prepare_cached(&query(condition))?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let (mut calls, mut skipped) = (Vec::new(), 0);
+    while calls.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        match read(row) {
+            Ok(call) => calls.push(call),
+            Err(error) => {
+                skipped += 1;
+                unreadable::log(row, &error);
+            }
+        }
+    }
+    Ok((calls, skipped))
+}
+
+/// Returns the query for the rows of calls.
+pub(super) fn query(condition: &str) -> String {
+    format!(
+        "SELECT id, tool, digest, arguments, context, call_id, conversation, idempotent, state, \
+         attempt, owner, cancel, dead, late, accepted, expires, ended, delivered, result \
+         FROM call WHERE {condition} ORDER BY id"
+    )
+}
+
+pub(super) fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
     let state: String = row.get("state")?;
     let state = CallState::ALL
         .into_iter()

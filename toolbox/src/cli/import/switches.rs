@@ -56,16 +56,18 @@ impl Switches {
                 let names = ["settings.local.json", "settings.json"];
                 for path in folders.flat_map(|folder| names.map(|name| folder.join(name))) {
                     let found = parsed(&path).map(|other| settings(&other, &[]));
-                    found.iter().flatten().for_each(|setting| switches.take(setting));
+                    for setting in found.iter().flatten() {
+                        switches.take(setting);
+                    }
                 }
                 let key = project.and_then(Path::to_str).unwrap_or_default();
                 let user: Option<PathBuf> = home.map(|home| home.join(".claude.json"));
                 let user = user.filter(|path| *path != file.path).and_then(|path| parsed(&path));
                 for document in std::iter::once(document).chain(user.as_ref()) {
-                    settings(document, &["projects", key])
-                        .iter()
-                        .for_each(|setting| switches.take(setting));
-                    settings(document, &[]).iter().for_each(|setting| switches.take(setting));
+                    let of_project = settings(document, &["projects", key]);
+                    for setting in of_project.iter().chain(&settings(document, &[])) {
+                        switches.take(setting);
+                    }
                 }
             }
             _ => {}
