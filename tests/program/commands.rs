@@ -371,6 +371,43 @@ fn a_changed_tool_is_withheld_until_it_is_approved() {
     );
 }
 
+#[test]
+fn a_rule_is_met_by_its_tool_in_every_server_or_it_is_said() {
+    let unmet =
+        |key: &str, rule: &str| format!("the rule `{rule}` of `{key}` matches none of the tools");
+    // The rules, what is listed, what is not, and the rule that is met by nothing.
+    type Case = (
+        &'static str,
+        &'static str,
+        &'static [&'static str],
+        &'static [&'static str],
+        Option<&'static str>,
+    );
+    let cases: [Case; 7] = [
+        ("blacklist", "own_wipe", &["own_sum", "too_wipe"], &["own_wipe"], None),
+        ("blacklist", "wipe", &["own_sum", "too_sum"], &["own_wipe", "too_wipe"], None),
+        ("blacklist", "WIPE", &["own_sum"], &["own_wipe", "too_wipe"], None),
+        ("blacklist", "*_wipe", &["own_sum"], &["own_wipe", "too_wipe"], None),
+        ("blacklist", "wip", &["own_wipe"], &[], Some("wip")),
+        ("blacklist", "wip*", &["own_wipe"], &[], Some("wip*")),
+        ("allow", "sum", &["own_sum", "too_sum"], &["own_wipe"], None),
+    ];
+    for (key, rule, listed, absent, expected) in cases {
+        let folder = Folder::new();
+        let own = json!({"command": [own_program(), "serve"]});
+        let config = json!({"mcp": {"own": own, "too": own}, "settings": {key: [rule]}});
+        let config = folder.write("toolbox.jsonc", &config.to_string());
+        let ended = toolbox(&config, &["list"]);
+        assert!(listed.iter().all(|name| ended.out.contains(name)), "{rule}: {ended:?}");
+        assert!(!absent.iter().any(|name| ended.out.contains(name)), "{rule}: {ended:?}");
+        let said = ended.err.contains("matches none of the tools");
+        assert_eq!(said, expected.is_some(), "{rule}: {ended:?}");
+        if let Some(rule) = expected {
+            toolbox(&config, &["check"]).check(0, "", &unmet(key, rule));
+        }
+    }
+}
+
 /// Changes every digest under a key.
 fn spoil(value: &mut Value, key: &str) -> bool {
     fn all(value: &mut Value) {

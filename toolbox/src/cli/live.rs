@@ -6,7 +6,7 @@ use super::gateway::{self, GatewayBackend};
 use super::outcome::complain;
 use super::program::set_rules;
 use crate::collection::ToolBox;
-use crate::mcp::{ConfigProblem, ConfigWatch, ServerConfig, Servers, Settings};
+use crate::mcp::{Config, ConfigProblem, ConfigWatch, ServerConfig, Servers, Settings};
 use crate::text::clean;
 
 const NOT_APPLIED: &str = "the configuration is not applied before this is corrected: the servers and settings from before stay";
@@ -33,7 +33,7 @@ impl LiveConfig {
             let is_taken = watch.changed().await;
             let done = if is_taken {
                 let config = watch.config();
-                self.apply_settings(config.settings());
+                self.apply_settings(config);
                 self.apply_servers(config.servers())
             } else {
                 NOT_APPLIED.to_owned()
@@ -43,11 +43,11 @@ impl LiveConfig {
         }
     }
 
-    fn apply_settings(&mut self, settings: &Settings) {
+    fn apply_settings(&mut self, config: &Config) {
+        let settings = config.settings();
         let before = std::mem::replace(&mut self.settings, settings.clone());
-        if (&before.blacklist, &before.allow) != (&settings.blacklist, &settings.allow) {
-            set_rules(&self.toolbox, settings);
-        }
+        // They name the tools of servers, which may have changed too.
+        set_rules(&self.toolbox, config);
         let of_gateway = |settings: &Settings| {
             (settings.default_limit, settings.max_reply_bytes, settings.plain_ranking)
         };

@@ -13,10 +13,11 @@ use super::progress::Progress;
 use super::source::{ToolSource, ranking};
 use super::text::line;
 use crate::collection::{ToolBox, ToolBoxBuilder};
+use crate::context::rules::NameRule;
 use crate::disk::{Access, replace};
 use crate::mcp::{
     Config, ConfigProblem, ConfigWatch, Connect, CredentialFile, MountServersError, ServerConfig,
-    ServerState, Servers, Settings,
+    ServerState, Servers,
 };
 use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
@@ -29,14 +30,52 @@ pub(super) struct Configured {
 }
 
 /// Sets the rules of a file for a box. The tools of the gateway are always allowed.
-pub(super) fn set_rules(toolbox: &ToolBox, settings: &Settings) {
-    let forbidden: Vec<&str> = settings.blacklist.iter().map(String::as_str).collect();
+pub(super) fn set_rules(toolbox: &ToolBox, config: &Config) {
+    let settings = config.settings();
+    let of = |rules: &[String]| rules.iter().flat_map(|rule| names_of(rule, config)).collect();
+    let forbidden: Vec<String> = of(&settings.blacklist);
     let allowed = settings.allow.as_ref().map(|rules| {
-        let rules = rules.iter().map(String::as_str);
-        rules.chain([SEARCH_WORDS, SEARCH_PATTERN, EXECUTE, RESULT_READ]).collect::<Vec<_>>()
+        let mut names: Vec<String> = of(rules);
+        names.extend([SEARCH_WORDS, SEARCH_PATTERN, EXECUTE, RESULT_READ].map(str::to_owned));
+        names
     });
+    let forbidden: Vec<&str> = forbidden.iter().map(String::as_str).collect();
+    let allowed: Option<Vec<&str>> =
+        allowed.as_ref().map(|names| names.iter().map(String::as_str).collect());
     // The reader has validated the rules.
     let _ = toolbox.set_rules(&forbidden, allowed.as_deref());
+}
+
+/// Returns the names that a rule means: a bare name is that of a tool of each server, too.
+fn names_of(rule: &str, config: &Config) -> Vec<String> {
+    let mut names = vec![rule.to_owned()];
+    if !rule.contains('*') {
+        names.extend(config.servers().iter().map(|(server, _)| format!("{server}_{rule}")));
+    }
+    names
+}
+
+/// Returns a problem for each rule that no tool of the servers meets.
+fn of_rules(toolbox: &ToolBox, servers: &Servers, config: &Config) -> Vec<Problem> {
+    let settings = config.settings();
+    let statuses = servers.status();
+    let mut names: Vec<String> = statuses.iter().flat_map(|status| status.tools.clone()).collect();
+    names.extend(toolbox.names());
+    let is_met = |rule: &&String| {
+        let rules = names_of(rule, config);
+        let mut rules = rules.iter().map(|rule| NameRule::new(rule));
+        rules.any(|rule| names.iter().any(|name| rule.matches(name)))
+    };
+    let keys = [("blacklist", Some(&settings.blacklist)), ("allow", settings.allow.as_ref())];
+    let rules = keys.iter().flat_map(|(key, rules)| {
+        rules.iter().flat_map(move |rules| rules.iter().map(move |rule| (key, rule)))
+    });
+    let unmet = rules.filter(|(_, rule)| !is_met(rule));
+    unmet.map(|(key, rule)| {
+        let rule = line(rule);
+        plain("rule", None, format!("the rule `{rule}` of `{key}` matches none of the tools that are there: the names are those of `toolbox list`"))
+    })
+    .collect()
 }
 
 impl Configured {
@@ -70,7 +109,7 @@ impl Configured {
         // The timeout of a server is set on its tools.
         let built = builder.max_result_bytes(settings.max_result_bytes).suggest_tools(true).build();
         let toolbox = built.unwrap_or_default();
-        set_rules(&toolbox, settings);
+        set_rules(&toolbox, &self.config);
         toolbox
     }
 
@@ -166,6 +205,9 @@ pub(super) async fn connected(configured: &Configured, wanted: NeededTools<'_>) 
                 }
             }
             source.problems.extend(of_servers(&servers));
+            if matches!(wanted, NeededTools::All) {
+                source.problems.extend(of_rules(&toolbox, &servers, &configured.config));
+            }
             source.servers = Some(servers);
         }
         Err(error) => source.problems.push(of_mount(&error)),
