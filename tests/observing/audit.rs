@@ -18,7 +18,7 @@ use toolbox::{Agent, Tool, ToolBox, ToolCall, ToolContext};
 /// The most time that a test waits for a child process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn lines(path: &Path) -> Vec<Value> {
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -158,7 +158,7 @@ async fn what_goes_on_in_the_background_and_what_is_decided_later_is_recorded() 
 }
 
 /// Writes some lines, several files of them.
-async fn written(folder: &Path, calls: u64) -> PathBuf {
+pub(crate) async fn written(folder: &Path, calls: u64) -> PathBuf {
     let path = folder.join("audit.jsonl");
     let log = AuditLog::builder(&path).max_bytes(2000).open().unwrap();
     let toolbox = boxed(&log);
@@ -259,188 +259,6 @@ async fn the_chain_goes_over_files_and_processes() {
     std::fs::remove_file(&path).unwrap();
     written(folder.path(), 1).await;
     assert_eq!(audit::verify_log(&path).unwrap().last, 26);
-}
-
-/// The state of a log that lost something, by its next start and by a check.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Found {
-    Whole,
-    Incomplete,
-    Broken(u64, ChainBreak),
-    Other,
-}
-
-impl<T> From<Result<T, AuditError>> for Found {
-    fn from(result: Result<T, AuditError>) -> Self {
-        match result {
-            Ok(_) => Self::Whole,
-            Err(AuditError::Incomplete { .. }) => Self::Incomplete,
-            Err(AuditError::Broken(broken)) => Self::Broken(broken.line, broken.break_kind),
-            Err(_) => Self::Other,
-        }
-    }
-}
-
-#[tokio::test]
-async fn lines_that_are_gone_are_noticed() {
-    use Found::{Broken, Incomplete, Whole};
-    use std::fs::{read, read_to_string, remove_file, write};
-
-    fn change(path: &Path, change: impl Fn(Vec<&str>) -> Vec<&str>) {
-        let text = read_to_string(path).unwrap();
-        let lines: String =
-            change(text.lines().collect()).iter().flat_map(|line| [line, "\n"]).collect();
-        write(path, lines).unwrap();
-    }
-    fn full(path: &Path) -> Vec<PathBuf> {
-        let files = std::fs::read_dir(path.parent().unwrap()).unwrap();
-        let mut full: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-        full.retain(|file| file.to_string_lossy().contains("jsonl.0"));
-        full.sort();
-        full
-    }
-    let other = tempfile::tempdir().unwrap();
-    let other = written(other.path(), 9).await;
-    let other = &read(&other).unwrap();
-
-    type Loss<'a> = Box<dyn Fn(&Path) + 'a>;
-    let first_removed = Broken(1, ChainBreak::Removed);
-    // What is lost, and what the next start and a check find: of a log that was closed, and of one whose process was killed.
-    let cases: Vec<(&str, Loss, [Found; 2], [Found; 2])> = vec![
-        ("nothing", Box::new(|_| {}), [Whole; 2], [Whole; 2]),
-        (
-            "the first line of all",
-            Box::new(|path| change(&full(path)[0], |lines| lines[1..].to_vec())),
-            [Whole, first_removed],
-            [Whole, first_removed],
-        ),
-        (
-            "the first lines of all",
-            Box::new(|path| change(&full(path)[0], |lines| lines[2..].to_vec())),
-            [Whole, first_removed],
-            [Whole, first_removed],
-        ),
-        (
-            "the oldest file",
-            Box::new(|path| remove_file(&full(path)[0]).unwrap()),
-            [Whole, first_removed],
-            [Whole, first_removed],
-        ),
-        (
-            "the oldest file is empty",
-            Box::new(|path| write(&full(path)[0], "").unwrap()),
-            [Whole, first_removed],
-            [Whole, first_removed],
-        ),
-        (
-            "the first lines of the current file",
-            Box::new(|path| change(path, |lines| lines[1..].to_vec())),
-            [Whole, first_removed],
-            [Whole, first_removed],
-        ),
-        (
-            "all full files",
-            Box::new(|path| full(path).iter().for_each(|file| remove_file(file).unwrap())),
-            [Whole, first_removed],
-            [Whole, first_removed],
-        ),
-        (
-            "the current file",
-            Box::new(|path| remove_file(path).unwrap()),
-            [Incomplete; 2],
-            [Incomplete; 2],
-        ),
-        (
-            "the current file, under another name",
-            Box::new(|path| std::fs::rename(path, path.with_extension("old")).unwrap()),
-            [Incomplete; 2],
-            [Incomplete; 2],
-        ),
-        (
-            "the text of the current file",
-            Box::new(|path| write(path, "").unwrap()),
-            [Incomplete; 2],
-            [Incomplete; 2],
-        ),
-        (
-            "all files",
-            Box::new(|path| {
-                full(path)
-                    .iter()
-                    .chain([&path.to_owned()])
-                    .for_each(|file| remove_file(file).unwrap())
-            }),
-            [Incomplete; 2],
-            [Incomplete; 2],
-        ),
-        (
-            "the last line",
-            Box::new(|path| {
-                change(path, |mut lines| {
-                    lines.pop();
-                    lines
-                })
-            }),
-            [Incomplete; 2],
-            [Whole; 2],
-        ),
-        (
-            "the current file is another log",
-            Box::new(|path| write(path, other).unwrap()),
-            [Incomplete, Broken(1, ChainBreak::Inserted)],
-            [Incomplete, Broken(1, ChainBreak::Inserted)],
-        ),
-        (
-            "the current file is an older one",
-            Box::new(|path| assert!(std::fs::copy(&full(path)[0], path).unwrap() > 0)),
-            [Incomplete, Broken(1, ChainBreak::Inserted)],
-            [Incomplete, Broken(1, ChainBreak::Inserted)],
-        ),
-        (
-            "what the lock file says",
-            Box::new(|path| write(path.with_extension("jsonl.lock"), "no\nend").unwrap()),
-            [Whole; 2],
-            [Whole; 2],
-        ),
-        (
-            "the lock file and all others",
-            Box::new(|path| {
-                std::fs::read_dir(path.parent().unwrap())
-                    .unwrap()
-                    .for_each(|file| remove_file(file.unwrap().path()).unwrap())
-            }),
-            [Whole, Found::Other],
-            [Whole, Found::Other],
-        ),
-    ];
-    for (name, lose, closed, killed) in &cases {
-        for (was, expected) in [("closed", closed), ("killed", killed)] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("audit.jsonl");
-            let lock = folder.path().join("audit.jsonl.lock");
-            let log = AuditLog::builder(&path).max_bytes(1_500).synchronous(true).open().unwrap();
-            let toolbox = boxed(&log);
-            // Until the current file has some lines, beside full ones.
-            while full(&path).len() < 2 || lines(&path).len() < 3 {
-                toolbox.call(ToolCall::new("c", "ping", "{}")).await;
-            }
-            let before = read(&lock).unwrap();
-            drop((toolbox, log));
-            if was == "killed" {
-                write(&lock, before).unwrap();
-            }
-            lose(&path);
-            // What a check finds, it finds again.
-            let check = || Found::from(audit::verify_log(&path));
-            let start = || Found::from(AuditLog::open(&path));
-            assert_eq!(check(), expected[1], "{name}, {was}");
-            assert_eq!(start(), expected[0], "{name}, {was}, at the next start");
-            if expected[0] == Incomplete {
-                let error = AuditLog::open(&path).unwrap_err().to_string();
-                assert!(error.contains("audit.jsonl lacks lines up to number"), "{error}");
-            }
-        }
-    }
 }
 
 #[test]

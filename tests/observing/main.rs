@@ -4,6 +4,7 @@
 mod audit;
 #[allow(dead_code, reason = "the programs use the rest")]
 mod audited;
+mod losses;
 mod otel;
 mod otlp;
 

@@ -371,19 +371,20 @@ fn a_changed_tool_is_withheld_until_it_is_approved() {
     );
 }
 
+/// A key, its rule, the tools that are listed, those that are not, and the rule that is met by nothing.
+type RuleCase = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+    Option<&'static str>,
+);
+
 #[test]
 fn a_rule_is_met_by_its_tool_in_every_server_or_it_is_said() {
     let unmet =
         |key: &str, rule: &str| format!("the rule `{rule}` of `{key}` matches none of the tools");
-    // The rules, what is listed, what is not, and the rule that is met by nothing.
-    type Case = (
-        &'static str,
-        &'static str,
-        &'static [&'static str],
-        &'static [&'static str],
-        Option<&'static str>,
-    );
-    let cases: [Case; 7] = [
+    let cases: [RuleCase; 7] = [
         ("blacklist", "own_wipe", &["own_sum", "too_wipe"], &["own_wipe"], None),
         ("blacklist", "wipe", &["own_sum", "too_sum"], &["own_wipe", "too_wipe"], None),
         ("blacklist", "WIPE", &["own_sum"], &["own_wipe", "too_wipe"], None),

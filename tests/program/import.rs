@@ -542,19 +542,20 @@ fn what_was_written_between_two_undos_is_kept() {
     assert_eq!(user.read(file), versions[0]);
 }
 
-#[test]
-fn what_restricts_a_server_is_kept_or_the_server_stays_where_it_is() {
+/// Writes the files of a case.
+type Files = Box<dyn Fn(&User) -> Vec<(&'static str, Value)>>;
+
+/// Servers that something restricts, and whether `s` is taken over enabled, disabled, or is left in its file.
+fn restricted() -> Vec<(&'static str, Files, &'static str)> {
     let off = |list: &str, server: &str| json!({list: [server]});
     let server = json!({"command": "a"});
     let two = json!({"s": server, "t": server});
     let here = |user: &User| user.path("project").display().to_string();
-    // The files, and whether `s` is taken over enabled, disabled, or is left in its file.
-    type Files = Box<dyn Fn(&User) -> Vec<(&'static str, Value)>>;
     let one = |file: &'static str, value: Value| -> Files {
         Box::new(move |_| vec![(file, value.clone())])
     };
     let with = |key: &str, value: Value| json!({"mcpServers": {"s": {"command": "a", key: value}, "t": server}});
-    let cases: Vec<(&str, Files, &str)> = vec![
+    vec![
         ("nothing", one(".cursor/mcp.json", json!({"mcpServers": two})), "enabled"),
         ("switched off", one(".cursor/mcp.json", with("disabled", json!(true))), "disabled"),
         (
@@ -633,8 +634,12 @@ fn what_restricts_a_server_is_kept_or_the_server_stays_where_it_is() {
             }),
             "enabled",
         ),
-    ];
-    for (name, files, expected) in cases {
+    ]
+}
+
+#[test]
+fn what_restricts_a_server_is_kept_or_the_server_stays_where_it_is() {
+    for (name, files, expected) in restricted() {
         let user = User::new();
         let files = files(&user);
         for (file, value) in &files {
