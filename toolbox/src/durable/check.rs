@@ -1,12 +1,13 @@
-//! The check of a journal's file.
+//! The check of a journal's file, and the calls in it that cannot be read.
 
 use rusqlite::Connection;
 
 use super::journal::Journal;
+use super::rows::{self, damaged};
 use super::runs::read_run;
-use super::sqlite::damaged;
-use super::unreadable;
+use super::unreadable::{self, UnreadableCall};
 use crate::agent::log::Entry;
+use crate::call::JobId;
 use crate::store::StoreError;
 
 /// The contents of a journal, counted, and what is wrong with them.
@@ -58,6 +59,41 @@ impl Journal {
     pub async fn check(&self) -> Result<JournalCheck, StoreError> {
         self.file()?.run(|connection, _| check(connection)).await
     }
+
+    /// Returns the calls whose rows cannot be read, in the order of their ids, up to 1000. They are in no
+    /// other list; one that was open ends when a worker meets it, or its owner is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`], also where the journal has an engine without a file.
+    pub async fn unreadable(&self) -> Result<Vec<UnreadableCall>, StoreError> {
+        self.file()?.run(|connection, _| unreadable::all(connection, 1000)).await
+    }
+
+    /// Deletes a call that has ended, or whose row cannot be read; returns `false` for any other, and if
+    /// there is none of this id.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Journal::unreadable`].
+    pub async fn delete(&self, id: &JobId) -> Result<bool, StoreError> {
+        let id = id.clone();
+        let deleted = self.file()?.run(move |connection, shared| {
+            let mut statement = connection.prepare(&rows::query("id = ?"))?;
+            let mut found = statement.query([id.as_str()])?;
+            let Some(row) = found.next()? else { return Ok(false) };
+            let (is_open, is_readable) = (rows::is_open(row), rows::read(row).is_ok());
+            if is_open && is_readable {
+                return Ok(false);
+            }
+            connection.execute("DELETE FROM call WHERE id = ?", [id.as_str()])?;
+            if is_open {
+                shared.closed(1);
+            }
+            Ok(true)
+        });
+        deleted.await
+    }
 }
 
 fn check(connection: &Connection) -> Result<JournalCheck, StoreError> {
@@ -107,7 +143,7 @@ fn check(connection: &Connection) -> Result<JournalCheck, StoreError> {
         if let Err(error) = read {
             let key = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default());
             let number: i64 = row.get(1)?;
-            let reason = unreadable::reason(&error);
+            let reason = rows::reason(&error);
             found.faults.push(format!("entry {number} of run `{key}` cannot be read: {reason}"));
         }
     }

@@ -51,6 +51,7 @@ mod journal;
 mod outbox;
 mod recorder;
 mod results;
+mod rows;
 mod runs;
 mod sqlite;
 mod unreadable;

@@ -9,8 +9,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::backlog::RecordedCall;
 use super::journal::{Journal, JournalInner};
 use super::recorder::BoxRecorder;
+use super::rows;
 use super::sqlite::{SqliteBacklog, deliver};
-use super::unreadable;
 use super::worker::Worker;
 use crate::agent::log::{BELOW, Entry, LogPlace, RunClaim, RunState, RunStore};
 use crate::agent::{Agent, Paused, PendingCall, ResumeFrom, Run};
@@ -234,7 +234,7 @@ fn to_text(entry: &Entry) -> Result<String, StoreError> {
 fn readable_run(row: &Row<'_>) -> Option<RecordedRun> {
     let read = read_run(row).map_err(StoreError::from);
     read.inspect_err(|error| {
-        let reason = unreadable::reason(error);
+        let reason = rows::reason(error);
         tracing::warn!(reason, "a run in the journal cannot be read and is skipped");
     })
     .ok()

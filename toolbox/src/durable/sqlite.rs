@@ -7,17 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::alive::{self, LockFile};
 use super::backlog::{
     Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, PLACE, RecordedCall, Recovered,
 };
+use super::rows::{conversation_text, one, select, select_readable, stored};
 use super::{results, unreadable};
-use crate::call::{Arguments, CarriedResult, CarriedResultRef, JobId, ToolResult};
-use crate::context::{Conversation, now};
+use crate::call::{JobId, ToolResult};
+use crate::context::now;
 use crate::future::BoxFuture;
-use crate::store::{StoreError, Writer, from_millis, to_millis};
+use crate::store::{StoreError, Writer, to_millis};
 use crate::sync::Mutex;
 
 /// Calls and runs in an `SQLite` file.
@@ -62,9 +63,9 @@ impl SqliteBacklog {
 }
 
 impl Shared {
-    pub(super) fn closed(&self) {
-        let one_less = |open: u64| Some(open.saturating_sub(1));
-        let _ = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+    pub(super) fn closed(&self, calls: u64) {
+        let fewer = |open: u64| Some(open.saturating_sub(calls));
+        let _ = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }
 
     /// Returns the journals among `owners` that are gone.
@@ -232,7 +233,7 @@ impl Backlog for SqliteBacklog {
                     claim.place.as_ref().unwrap_or(&shared.id)
                 ])?;
             if ended == 1 {
-                shared.closed();
+                shared.closed(1);
             } else {
                 connection
                     .prepare_cached("UPDATE call SET late = late + 1 WHERE id = ?")?
@@ -327,7 +328,9 @@ impl Backlog for SqliteBacklog {
                     free(connection, shared, &call, max_attempts, at, &mut recovered)?;
                 }
                 let of_owner = ("owner = ? AND ended IS NULL", vec![owner.clone().into()]);
-                recovered.unreadable += unreadable::end(connection, shared, of_owner, at)?;
+                let unreadable = unreadable::end(connection, of_owner, at)?;
+                shared.closed(unreadable);
+                recovered.unreadable += unreadable;
                 recovered.runs += connection
                     .prepare_cached("UPDATE run SET owner = NULL WHERE owner = ?")?
                     .execute([&owner])? as u64;
@@ -342,7 +345,9 @@ impl Backlog for SqliteBacklog {
             }
             let free = "ended IS NULL AND owner IS NULL AND expires <= ?";
             let of_nobody = (free, vec![at.into()]);
-            recovered.unreadable += unreadable::end(connection, shared, of_nobody, at)?;
+            let unreadable = unreadable::end(connection, of_nobody, at)?;
+            shared.closed(unreadable);
+            recovered.unreadable += unreadable;
             Ok(recovered)
         })
     }
@@ -455,7 +460,7 @@ fn waiting(
         let (found, skipped) = select_readable(connection, condition, values(), most)?;
         calls.extend(found);
         if skipped > 0 {
-            unreadable::end(connection, shared, (condition, values()), at)?;
+            shared.closed(unreadable::end(connection, (condition, values()), at)?);
         }
     }
     calls.sort_by(|one, other| one.id.as_str().cmp(other.id.as_str()));
@@ -514,110 +519,6 @@ fn close(
             end.is_dead,
             call.id.as_str()
         ])?;
-    shared.closed();
+    shared.closed(1);
     Ok(())
-}
-
-fn one(connection: &Connection, id: &str) -> Result<Option<RecordedCall>, StoreError> {
-    Ok(select(connection, "id = ?", vec![id.to_owned().into()], 1)?.pop())
-}
-
-fn select(
-    connection: &Connection,
-    condition: &str,
-    values: Vec<Value>,
-    limit: usize,
-) -> Result<Vec<RecordedCall>, StoreError> {
-    Ok(select_readable(connection, condition, values, limit)?.0)
-}
-
-/// Returns calls up to a limit, and the number of rows that were skipped because they cannot be read.
-fn select_readable(
-    connection: &Connection,
-    condition: &str,
-    values: Vec<Value>,
-    limit: usize,
-) -> Result<(Vec<RecordedCall>, usize), StoreError> {
-    let mut statement = connection.prepare_cached(&query(condition))?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let (mut calls, mut skipped) = (Vec::new(), 0);
-    while calls.len() < limit
-        && let Some(row) = rows.next()?
-    {
-        match read(row) {
-            Ok(call) => calls.push(call),
-            Err(error) => {
-                skipped += 1;
-                unreadable::log(row, &error);
-            }
-        }
-    }
-    Ok((calls, skipped))
-}
-
-/// Returns the query for the rows of calls.
-pub(super) fn query(condition: &str) -> String {
-    format!(
-        "SELECT id, tool, digest, arguments, context, call_id, conversation, idempotent, state, \
-         attempt, owner, cancel, dead, late, accepted, expires, ended, delivered, result \
-         FROM call WHERE {condition} ORDER BY id"
-    )
-}
-
-pub(super) fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
-    let state: String = row.get("state")?;
-    let state = CallState::ALL
-        .into_iter()
-        .find(|own| own.code() == state)
-        .ok_or_else(|| damaged(format!("no call has the state {state:?}")))?;
-    let call_id: String = row.get("call_id")?;
-    let result = row
-        .get::<_, Option<String>>("result")?
-        .map(|text| {
-            serde_json::from_str::<CarriedResult<'_>>(&text).map(ToolResult::from).map_err(damaged)
-        })
-        .transpose()?;
-    let time = |column| row.get::<_, Option<i64>>(column).map(|time| time.map(from_millis));
-    Ok(RecordedCall {
-        id: JobId::from_text(row.get::<_, String>("id")?),
-        tool: row.get("tool")?,
-        digest: row.get("digest")?,
-        arguments: Arguments::from(row.get::<_, String>("arguments")?),
-        context: row.get("context")?,
-        call_id,
-        conversation: row
-            .get::<_, Option<String>>("conversation")?
-            .map(|text| conversation(&text))
-            .transpose()?,
-        idempotent: row.get("idempotent")?,
-        state,
-        attempt: row.get("attempt")?,
-        owner: row.get("owner")?,
-        is_cancelled: row.get("cancel")?,
-        is_dead: row.get("dead")?,
-        late: row.get("late")?,
-        accepted: time("accepted")?.unwrap_or(SystemTime::UNIX_EPOCH),
-        expires: time("expires")?.unwrap_or(SystemTime::UNIX_EPOCH),
-        ended: time("ended")?,
-        delivered: time("delivered")?,
-        result,
-    })
-}
-
-pub(super) fn stored(result: &ToolResult) -> Result<String, StoreError> {
-    serde_json::to_string(&CarriedResultRef::from(result))
-        .map_err(|error| StoreError::Failed(Arc::new(error)))
-}
-
-fn conversation_text(conversation: &Conversation) -> String {
-    serde_json::json!([conversation.channel, conversation.chat_id]).to_string()
-}
-
-fn conversation(text: &str) -> Result<Conversation, StoreError> {
-    let (channel, chat): (String, String) = serde_json::from_str(text).map_err(damaged)?;
-    Ok(Conversation::new(channel, chat))
-}
-
-pub(super) fn damaged(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
-    StoreError::Damaged(Arc::from(error.into()))
 }
