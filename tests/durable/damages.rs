@@ -1,5 +1,6 @@
 //! Journals with rows that cannot be read.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -58,8 +59,8 @@ async fn one_row_that_cannot_be_read_holds_up_no_other() {
         };
         damaged(&format!("id = '{}'", ids[0]));
         let listed = journal.calls(CallFilter::default()).await.unwrap();
-        let listed: Vec<&JobId> = listed.iter().map(|call| &call.id).collect();
-        assert_eq!(listed, [&ids[1], &ids[2]], "{name}");
+        let listed: HashSet<&JobId> = listed.iter().map(|call| &call.id).collect();
+        assert_eq!(listed, HashSet::from([&ids[1], &ids[2]]), "{name}");
         let unreadable = journal.unreadable().await.unwrap();
         assert_eq!((unreadable.len(), &*unreadable[0].tool), (1, "count"), "{name}");
         assert!(!unreadable[0].reason.is_empty() && !unreadable[0].is_ended, "{name}");
