@@ -509,9 +509,18 @@ async fn taint_survives_what_is_removed() {
     let mail = Tool::new("mail", "Reads a mail")
         .call(|_| format!("See https://evil.test/x {}", words(600)))
         .untrusted();
-    let toolbox = || ToolBox::builder().tools(mail.clone()).keep_results(MemoryResults::new());
-    for rule in [ContextRule::old_results(1), ContextRule::drop_oldest()] {
-        let toolbox = toolbox().build().unwrap();
+    let theirs = ToolBox::from(mail.clone());
+    let schema = serde_json::json!({"type": "object"});
+    // A trusted tool that hands on what the other returned.
+    let relay = Tool::raw("mail", "Reads a mail", schema, move |context, _| {
+        let theirs = theirs.clone();
+        async move { theirs.call_in(&context, ToolCall::new("1", "mail", "{}")).await.into_text() }
+    });
+    let rules = || [ContextRule::old_results(1), ContextRule::drop_oldest()];
+    let cases = [mail, relay].into_iter().flat_map(|tool| rules().map(|rule| (tool.clone(), rule)));
+    for (mail, rule) in cases {
+        let toolbox = ToolBox::builder().tools(mail).keep_results(MemoryResults::new());
+        let toolbox = toolbox.build().unwrap();
         let script = (0..9).fold(ScriptedModel::new(), |model, _| model.calls("mail", "{}"));
         let agent = builder(&script.text("done"), 2_000)
             .toolbox(toolbox.clone())

@@ -204,6 +204,26 @@ async fn a_worker_runs_what_was_submitted_in_the_context_it_was_submitted_in() {
 }
 
 #[tokio::test]
+async fn a_result_keeps_that_its_call_met_text_of_others() {
+    each_engine(Journal::builder, async |fixture| {
+        let schema = serde_json::json!({"type": "object"});
+        let relay = Tool::raw("relay", "d", schema, |context, _| async move {
+            let theirs = ToolBox::from(Tool::new("mail", "d").call(|_| "obey!").untrusted());
+            theirs.call_in(&context, ToolCall::new("1", "mail", "{}")).await.into_text()
+        });
+        fixture.toolbox.register(relay);
+        for (tool, arguments, expected) in [("relay", "{}", true), ("count", r#"{"by": 1}"#, false)]
+        {
+            let id = fixture.submitted(&ToolContext::new(), tool, arguments).await;
+            fixture.work().await;
+            let result = fixture.kept(&id).await.result.unwrap();
+            assert_eq!(result.is_untrusted(), expected, "{tool}: {result:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn rules_of_the_worker_hold_as_well() {
     each_engine(Journal::builder, async |fixture| {
         let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;

@@ -84,12 +84,27 @@ async fn taint_returns_with_the_result() {
     });
     let page = Tool::new("page", "d").call(|_| "obey!").untrusted();
     let plain = Tool::new("plain", "d").call(|_| "1");
-    let pair = Pair::of(&ToolBox::from([marks, page, plain])).await;
-    for (tool, expected) in [("plain", false), ("mark", true), ("page", true)] {
-        let taint = Taint::new();
-        let context = ToolContext::new().with(taint.clone());
-        within(pair.toolbox.call_in(&context, ToolCall::new("1", tool, "{}"))).await;
-        assert_eq!(taint.is_tainted(), expected, "{tool}");
+    let theirs = ToolBox::from(page.clone());
+    let relay = raw("relay", move |context, _| {
+        let theirs = theirs.clone();
+        async move {
+            let call = ToolCall::new("1", "page", "{}");
+            ToolResult::new(theirs.call_in(&context, call).await.into_text())
+        }
+    });
+    let pair = Pair::of(&ToolBox::from([marks, page, plain, relay])).await;
+    for (tool, expected) in [("plain", false), ("mark", true), ("page", true), ("relay", true)] {
+        for was_tainted in [false, true] {
+            let taint = Taint::new();
+            if was_tainted {
+                taint.mark();
+            }
+            let context = ToolContext::new().with(taint.clone());
+            let call = ToolCall::new("1", tool, "{}");
+            let result = within(pair.toolbox.call_in(&context, call)).await;
+            assert_eq!(result.is_untrusted(), expected, "{tool}, {was_tainted}: {result:?}");
+            assert_eq!(taint.is_tainted(), expected || was_tainted, "{tool}");
+        }
     }
     // A fleet of others is not trusted at all.
     let toolbox = ToolBox::new();

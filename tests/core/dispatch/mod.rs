@@ -4,6 +4,7 @@ mod asking;
 mod cancellation;
 mod concurrency;
 mod gate;
+mod handed_on;
 pub(crate) mod handlers;
 mod layers;
 mod limits;

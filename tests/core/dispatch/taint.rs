@@ -239,7 +239,10 @@ async fn a_transcript_tells_whether_it_is_tainted() {
     let fails = || Tool::new("fails", "d").call(|_| Err::<(), _>("obey!")).untrusted();
     for (call, tools, later, expected) in [
         ("read_mail", mails(), mails(), true),
-        ("read_mail", mails(), vec![read_mail::tool().trusted()], false),
+        // Whom the program trusts now did not write what was read then.
+        ("read_mail", mails(), vec![read_mail::tool().trusted()], true),
+        ("read_mail", vec![read_mail::tool().trusted()], mails(), true),
+        ("read_mail", vec![read_mail::tool().trusted()], vec![read_mail::tool().trusted()], false),
         ("look", harmless(), harmless(), false),
         // Of tools that are gone nobody knows.
         ("look", harmless(), vec![], true),

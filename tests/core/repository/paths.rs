@@ -49,3 +49,40 @@ fn each_path_on_a_page_exists() {
     assert!(paths > 20, "{paths} paths were found");
     assert!(missing.is_empty(), "{missing:#?}");
 }
+
+/// Returns the quoted tests of a page, each with its file: `file.rs::test`, or `::test` of the file before.
+fn tests_on(page: &str) -> Vec<(String, String)> {
+    let (mut file, mut tests) = (String::new(), Vec::new());
+    for quoted in page.split('`') {
+        let Some((path, test)) = quoted.split_once("::") else { continue };
+        if path.ends_with(".rs") {
+            path.clone_into(&mut file);
+        } else if !path.is_empty() {
+            continue;
+        }
+        if !file.is_empty()
+            && test.chars().all(|c| c.is_ascii_lowercase() || "0123456789_".contains(c))
+        {
+            tests.push((file.clone(), test.to_owned()));
+        }
+    }
+    tests
+}
+
+#[test]
+fn each_test_on_a_page_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut count, mut missing) = (0, Vec::new());
+    for page in pages(&root) {
+        let text = fs::read_to_string(&page).unwrap();
+        for (file, test) in tests_on(&text) {
+            count += 1;
+            let source = fs::read_to_string(root.join("tests").join(&file)).unwrap_or_default();
+            if !source.contains(&format!("fn {test}(")) {
+                missing.push(format!("{}: {file}::{test}", page.display()));
+            }
+        }
+    }
+    assert!(count > 20, "{count} tests were found");
+    assert!(missing.is_empty(), "{missing:#?}");
+}

@@ -300,9 +300,18 @@ async fn the_oldest_results_go_and_their_handles_say_what_they_were() {
 
 #[tokio::test]
 async fn reading_taints_as_the_result_did() {
-    for (is_untrusted, name) in [(true, "untrusted"), (false, "trusted")] {
-        let get = Tool::new("get", "Gets it").call(|_| log() + "https://shown.test/page");
-        let get = if is_untrusted { get.untrusted() } else { get.showing_urls() };
+    let get = || Tool::new("get", "Gets it").call(|_| log() + "https://shown.test/page");
+    // A trusted tool that hands on what another returned.
+    let relay = Tool::raw("get", "Gets it", json!({"type": "object"}), move |context, _| {
+        let theirs = ToolBox::from(get().untrusted());
+        async move { theirs.call_in(&context, ToolCall::new("1", "get", "{}")).await.into_text() }
+    });
+    let cases = [
+        ("untrusted", get().untrusted(), true),
+        ("trusted", get().showing_urls(), false),
+        ("handed on", relay, true),
+    ];
+    for (name, get, is_untrusted) in cases {
         let toolbox =
             ToolBox::builder().tools([get]).keep_results(MemoryResults::new()).build().unwrap();
         call(&toolbox, "get", json!({})).await;

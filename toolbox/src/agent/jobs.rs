@@ -132,17 +132,22 @@ impl fmt::Debug for LateJobs {
 /// The beginning of the message that reports a job to the model.
 const OBSERVED: &str = "[background job ";
 
-/// Returns the tool of the job that a text reports, if it reports one.
-pub(super) fn observed(text: &str) -> Option<&str> {
-    text.strip_prefix(OBSERVED)?.split('`').nth(1)
+/// The end of its first line, of a job that met text of others.
+const OF_OTHERS: &str = ", with text of untrusted sources]";
+
+/// Returns the tool of the job that a text reports, if it reports one, and whether it is marked.
+pub(super) fn observed(text: &str) -> Option<(&str, bool)> {
+    let head = text.strip_prefix(OBSERVED)?.lines().next()?;
+    Some((head.split('`').nth(1)?, head.ends_with(OF_OTHERS)))
 }
 
 /// Returns the report of a job that ended, for the model.
 pub(super) fn observation(completion: Completion) -> Vec<Content> {
     let Completion { job, context, result } = completion;
     let how = if result.is_error() { "failed" } else { "ended" };
+    let end = if result.is_untrusted() { OF_OTHERS } else { "]" };
     let head = format!(
-        "{OBSERVED}{job} of tool `{}`, started by call {}, has {how}]",
+        "{OBSERVED}{job} of tool `{}`, started by call {}, has {how}{end}",
         context.tool_name(),
         quote(context.call_id(), QUOTED)
     );

@@ -56,6 +56,8 @@ struct Flags {
     structured: bool,
     /// `true` if the text is JSON, which must not be cut. Not kept in a transcript.
     json: bool,
+    /// `true` if it holds text from untrusted sources.
+    untrusted: bool,
 }
 
 impl Flags {
@@ -169,6 +171,39 @@ impl ToolResult {
     /// server.
     pub(crate) fn is_of_gate(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.of_gate)
+    }
+
+    /// Returns the result as one that holds text from untrusted sources, for a tool of which
+    /// [not all](crate::Tool::untrusted) results do. A conversation that reads it is
+    /// [tainted](crate::context::Taint).
+    ///
+    /// ```
+    /// use toolbox::{tool, ToolResult};
+    ///
+    /// /// Reads a ticket.
+    /// #[tool]
+    /// fn ticket(id: u32) -> ToolResult {
+    ///     let (author, text) = ("a customer", "Hello!");
+    ///     let result = ToolResult::new(text);
+    ///     if author == "a customer" { result.untrusted() } else { result }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn untrusted(mut self) -> Self {
+        self.mark_as_untrusted();
+        self
+    }
+
+    pub(crate) fn mark_as_untrusted(&mut self) {
+        self.flags.untrusted = true;
+    }
+
+    /// Returns `true` if the result holds text from untrusted sources: its tool is
+    /// [untrusted](crate::Tool::untrusted), or its handler marked it, or the call met such text in
+    /// a call that its handler made in its context. Transcripts, stores and fleets keep it.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.flags.untrusted
     }
 
     /// Returns `true` if the gate defers the call until it is approved. A handler's own result of

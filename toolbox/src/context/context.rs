@@ -5,10 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::call_taint::CallTaint;
 use super::cancellation::CancellationToken;
 use super::progress::{Progress, ProgressSink};
 use super::rules::{InvalidRuleError, Rules};
 use super::state::{State, StateMap};
+use super::taint::Taint;
 use crate::definition::ToolDefinition;
 
 /// The context of a call: its id, and the values, limits and handles that the program passes with
@@ -48,6 +50,8 @@ pub struct ToolContext {
     pub(crate) approved: bool,
     /// `true` if a large result of this very call is kept by the box of its caller.
     pub(crate) whole: bool,
+    /// What the call met, in the context of a call.
+    pub(crate) taint: Option<CallTaint>,
 }
 
 /// The URI that is being read.
@@ -83,6 +87,7 @@ pub(crate) static UNUSED_CONTEXT: ToolContext = ToolContext {
     state: None,
     approved: false,
     whole: false,
+    taint: None,
 };
 
 impl ToolContext {
@@ -100,7 +105,15 @@ impl ToolContext {
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.values_mut().values.insert(Arc::new(value));
+        self.leave_conversation();
         self
+    }
+
+    /// Finds the taint of the conversation anew, which a new value may be.
+    fn leave_conversation(&mut self) {
+        if let Some(call) = &mut self.taint {
+            call.leave();
+        }
     }
 
     /// Lets `token` cancel the call: it is answered at once, and the tool's future is dropped.
@@ -208,6 +221,12 @@ impl ToolContext {
     /// [`State`].
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        let found = self.values.as_ref()?.values.find_ref()?;
+        Some(self.own_taint(found).unwrap_or(found))
+    }
+
+    /// Returns the taint that the maker of the call passed.
+    pub(super) fn conversation_taint(&self) -> Option<&Taint> {
         self.values.as_ref()?.values.find_ref()
     }
 
@@ -219,8 +238,8 @@ impl ToolContext {
         let last = passed.and_then(|values| values.fallback.as_deref());
         let passed = passed.map(|passed| &passed.values);
         for values in [passed, self.bound.as_deref(), self.state.as_deref(), last] {
-            if let Some(found) = values.and_then(StateMap::find) {
-                return Some(State::from(found));
+            if let Some(found) = values.and_then(StateMap::find::<T>) {
+                return Some(self.own_state(&*found).unwrap_or_else(|| State::from(found)));
             }
         }
         None
@@ -351,6 +370,7 @@ impl ToolContext {
     /// Adds a value that is shared with its other owners.
     pub(crate) fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.values_mut().values.insert(value);
+        self.leave_conversation();
         self
     }
 

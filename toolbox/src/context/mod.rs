@@ -38,6 +38,8 @@ pub(crate) mod approval;
 pub(crate) mod ask;
 mod ask_approval;
 pub(crate) mod auditor;
+mod call_mark;
+pub(crate) mod call_taint;
 pub(crate) mod cancellation;
 mod carried;
 mod completion;

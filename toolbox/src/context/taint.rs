@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard};
 
 use indexmap::IndexSet;
 
-use super::context::ToolContext;
+use super::call_mark::CallMark;
 use crate::call::{FailureKind, ToolResult};
 use crate::definition::ToolDefinition;
 use crate::sync::Mutex;
@@ -34,7 +34,10 @@ const LONGEST_URL: usize = 2048;
 /// the request; a URL that the model composed can hold anything. The last 4 096 of them are kept,
 /// of up to 2 KiB each. One that was forgotten counts as composed.
 ///
-/// It is a value in the [`ToolContext`], and clones share one record. An agent's run adds one
+/// Text of others that a call met, in its own result or in that of a call that its handler made, stays with the result: see
+/// [`ToolResult::is_untrusted`].
+///
+/// It is a value in the [`ToolContext`](crate::ToolContext), and clones share one record. An agent's run adds one
 /// unless its context has one, and shares it with the agents below. A program that calls tools
 /// itself, or that keeps a conversation over several runs, passes its own; a context without one is
 /// never tainted.
@@ -59,7 +62,11 @@ const LONGEST_URL: usize = 2048;
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Taint(Arc<TaintState>);
+pub struct Taint {
+    record: Arc<TaintState>,
+    /// The call in whose context it was found.
+    call: Option<Arc<CallMark>>,
+}
 
 /// The most sources that are kept, of results and of definitions each.
 const MOST_SOURCES: usize = 16;
@@ -103,23 +110,29 @@ impl Taint {
 
     /// Returns the taint of a conversation that begins with the text of a tainted model.
     pub(crate) fn begun_by_others() -> Self {
-        Self(Arc::new(TaintState {
+        let record = TaintState {
             tainted: AtomicBool::new(true),
             begun_by_others: true,
             sources: Mutex::new(IndexSet::from([TaintSource::Other])),
             ..TaintState::default()
-        }))
+        };
+        Self { record: Arc::new(record), call: None }
+    }
+
+    /// Returns the taint as a call in the conversation has it: what it marks is of that call as well.
+    pub(super) fn within(&self, call: Arc<CallMark>) -> Self {
+        Self { record: Arc::clone(&self.record), call: Some(call) }
     }
 
     /// Returns `true` if the first text of the conversation does not come from the user.
     pub(crate) fn is_begun_by_others(&self) -> bool {
-        self.0.begun_by_others
+        self.record.begun_by_others
     }
 
     /// Returns `true` if the model has read text from an untrusted source.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
-        self.0.tainted.load(Ordering::Acquire)
+        self.record.tainted.load(Ordering::Acquire)
     }
 
     /// Marks the conversation as tainted, for untrusted text that the program itself adds to it.
@@ -131,11 +144,11 @@ impl Taint {
     /// results it is, and the first 16 whose definitions.
     #[must_use]
     pub fn sources(&self) -> Vec<TaintSource> {
-        self.0.sources.lock().iter().cloned().collect()
+        self.record.sources.lock().iter().cloned().collect()
     }
 
     fn mark_by(&self, sources: impl IntoIterator<Item = TaintSource>) {
-        let mut kept = self.0.sources.lock();
+        let mut kept = self.record.sources.lock();
         for source in sources {
             let is_result = |own: &TaintSource| matches!(own, TaintSource::Result(_));
             if kept.contains(&source) {
@@ -152,7 +165,10 @@ impl Taint {
             kept.insert(source);
         }
         drop(kept);
-        self.0.tainted.store(true, Ordering::Release);
+        self.record.tainted.store(true, Ordering::Release);
+        if let Some(call) = &self.call {
+            call.set();
+        }
     }
 
     /// Records the URLs in a text of the user, or of the program, as shown to the model.
@@ -201,9 +217,9 @@ impl Taint {
             urls(&result.text(), &mut |url| keep(&mut shown, url));
         }
         let name = || source.definition.name.clone();
-        if source.is_untrusted && !result.is_of_gate() {
+        if source.is_of_others(result) {
             self.mark_by([TaintSource::Result(name())]);
-        } else if repeats_definition(source, result) {
+        } else if source.repeats_definition(result) {
             self.mark_by([TaintSource::Definition(name())]);
         }
     }
@@ -221,7 +237,7 @@ impl Taint {
     }
 
     fn shown_urls(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
-        self.0.shown_urls.lock()
+        self.record.shown_urls.lock()
     }
 }
 
@@ -234,19 +250,22 @@ impl fmt::Debug for Taint {
     }
 }
 
-impl ToolContext {
-    /// Returns `true` if the conversation holds text from an untrusted source: never, if the
-    /// context has no [`Taint`].
-    #[must_use]
-    pub fn is_tainted(&self) -> bool {
-        self.get::<Taint>().is_some_and(Taint::is_tainted)
+impl ResultSource<'_> {
+    /// Returns `true` if reading a result of it taints a conversation.
+    pub(super) fn taints(&self, result: &ToolResult) -> bool {
+        self.is_of_others(result) || self.repeats_definition(result)
     }
-}
 
-/// Returns `true` if a refusal by the gate repeats untrusted text: it names arguments and choices
-/// as the schema does.
-fn repeats_definition(source: &ResultSource<'_>, result: &ToolResult) -> bool {
-    source.definition.is_untrusted() && result.failure_kind() == Some(FailureKind::InvalidArguments)
+    fn is_of_others(&self, result: &ToolResult) -> bool {
+        (self.is_untrusted || result.is_untrusted()) && !result.is_of_gate()
+    }
+
+    /// Returns `true` if a refusal by the gate repeats untrusted text: it names arguments and
+    /// choices as the schema does.
+    fn repeats_definition(&self, result: &ToolResult) -> bool {
+        self.definition.is_untrusted()
+            && result.failure_kind() == Some(FailureKind::InvalidArguments)
+    }
 }
 
 fn keep(shown: &mut IndexSet<Box<str>>, url: &str) {

@@ -14,6 +14,7 @@ use crate::call::{
 };
 use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry, Visibility};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
+use crate::context::call_taint::CallTaint;
 use crate::context::observer::CallReport;
 use crate::context::{Decision, Taint, ToolContext, UNUSED_CONTEXT};
 use crate::future::BoxFuture;
@@ -261,6 +262,7 @@ impl ToolBox {
             state: self.shared.state.clone(),
             approved: caller.pass.approved,
             whole: caller.pass.whole,
+            taint: Some(CallTaint::below(caller.context)),
         };
         if !in_place {
             if settings.reporter.is_some() || context.observer().is_some() {
@@ -279,6 +281,7 @@ impl ToolBox {
             BoxedHandler::Sync(handler) => {
                 let (text, depth) = (arguments.text(), settings.argument_depth);
                 let result = result.insert(sync(&**handler, tool, &context, text, depth));
+                context.mark_result(false, result);
                 result.fit(settings.result_bytes, || &tool.definition);
                 result.call_id = context.call_id;
                 None

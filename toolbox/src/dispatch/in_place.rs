@@ -39,6 +39,7 @@ pub(super) async fn run(
     }
     let Some(result) = result else { unreachable!("a call that is over has a result") };
     call.conclude(result);
+    context.mark_result(false, result);
     result.fit(settings.result_bytes, || &tool.definition);
     swap(own_context.as_mut().map_or(id, |own| &mut own.call_id), &mut result.call_id);
 }

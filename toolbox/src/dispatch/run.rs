@@ -19,7 +19,7 @@ use crate::context::approval::{Approval, Condition};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
 use crate::context::keeper::ResultTokens;
 use crate::context::observer::CallReport;
-use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
+use crate::context::{ApprovalRequest, Decision, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
 use crate::panics::forget_quietly;
@@ -253,9 +253,7 @@ impl OwnedCall {
 
     /// Records the sources of a result that a model is about to read.
     pub(super) fn note(&self, result: &ToolResult) {
-        if let Some(taint) = self.context.get::<Taint>() {
-            taint.note(&self.tool.as_source(), result);
-        }
+        self.context.note_result(&self.tool.as_source(), result);
     }
 
     /// Takes the call out, for work that may outlive its caller; the context stays for the answer.
@@ -361,9 +359,15 @@ impl OwnedCall {
         own.into_iter().chain(left).min_by_key(|timeout| timeout.limit)
     }
 
-    /// Runs the tool as its settings say: in place, as a task, or on a blocking thread.
+    /// Runs the tool, and marks a result that comes from others.
     pub(super) async fn run(&self, permits: Permits, of_box: bool) -> ToolResult {
-        let timeout = self.timeout(of_box);
+        let mut result = self.run_where_set(permits, self.timeout(of_box)).await;
+        self.context.mark_result(self.tool.is_untrusted(), &mut result);
+        result
+    }
+
+    /// Runs the tool as its settings say: in place, as a task, or on a blocking thread.
+    async fn run_where_set(&self, permits: Permits, timeout: Option<Timeout>) -> ToolResult {
         if self.tool.inner().running.blocking
             && let Ok(runtime) = Handle::try_current()
         {

@@ -174,7 +174,7 @@ impl Service {
             self.answer(&reply, &CallNote::Unapproved).await;
         } else {
             let is_tainted = taint.is_some_and(|taint| taint.is_tainted());
-            let tainted = is_tainted && !was_tainted;
+            let tainted = is_tainted && !was_tainted || result.is_untrusted();
             let outcome = OutcomeRef { tainted, spent: spent(run), ..OutcomeRef::of(&result) };
             self.conclude(&reply, &head.id, outcome).await;
         }

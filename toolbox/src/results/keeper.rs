@@ -143,7 +143,7 @@ impl ResultKeeper for Keeper {
                 tool: source.definition.name.clone(),
                 content: parts,
                 structured_content,
-                is_untrusted: source.is_untrusted,
+                is_untrusted: source.is_untrusted || result.is_untrusted(),
                 shows_urls: source.shows_urls,
                 lines: LineIndex::default(),
             });

@@ -113,7 +113,7 @@ pub(crate) struct RunSettings {
 
 impl RunSettings {
     /// Returns `true` if a call needs no task, thread, permit, approval or layer, and can run in
-    /// place.
+    /// place; its results are not marked as text of others.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         !(self.blocking
@@ -121,6 +121,8 @@ impl RunSettings {
             || self.background
             || self.durable
             || self.approval.is_needed())
+            && !self.untrusted
+            && self.repeats.is_none()
             && self.limit.is_none()
             && self.layers.is_empty()
     }

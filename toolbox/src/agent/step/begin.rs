@@ -61,7 +61,7 @@ impl ActiveRun {
         let flags = above.filter(|_| setup.pauses_with_above);
         let flags = flags.into_iter().flat_map(|above| above.pauses.iter().cloned());
         let pauses = flags.chain([setup.steering.pause.clone()]).collect();
-        let taint = given.get::<Taint>().cloned().unwrap_or_default();
+        let taint = given.taint_of_run();
         let asked_by_user = above.is_none();
         #[cfg(feature = "schedule")]
         let asked_by_user = asked_by_user && !taint.is_begun_by_others();

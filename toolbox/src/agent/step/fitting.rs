@@ -204,7 +204,8 @@ impl<'a> Fitting<'a> {
         }
         let tool = self.conversation.known_tool(self.leg, &made.name);
         let source = tool.as_ref().map(Tool::as_source);
-        let is_untrusted = source.as_ref().is_none_or(|source| source.is_untrusted);
+        let is_untrusted =
+            result.is_untrusted() || source.as_ref().is_none_or(|source| source.is_untrusted);
         let shows_definitions =
             !result.references().is_empty() && self.conversation.scope.taint.is_tainted();
         let removed = RemovedContent {

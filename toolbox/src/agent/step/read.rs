@@ -49,9 +49,9 @@ impl RunConversation {
             if is_untrusted {
                 self.scope.taint.mark();
             }
-        } else if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
+        } else if let Some((tool, is_marked)) = texts.peek().and_then(|text| observed(text)) {
             // The report of a job has the form of a user's message, but no user wrote it.
-            if self.toolbox().get(tool).is_none_or(|tool| tool.is_untrusted()) {
+            if is_marked || self.toolbox().get(tool).is_none_or(|tool| tool.is_untrusted()) {
                 self.scope.taint.mark();
             }
         } else if self.scope.asked_by_user {

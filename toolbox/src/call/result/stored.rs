@@ -26,6 +26,8 @@ pub(crate) struct StoredResultRef<'a> {
     references: &'a [String],
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     of_gate: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    untrusted: bool,
     /// The structured result beside the text, or the data of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Value>,
@@ -72,6 +74,8 @@ pub(crate) struct StoredResult {
     references: Vec<String>,
     #[serde(default)]
     of_gate: bool,
+    #[serde(default)]
+    untrusted: bool,
     #[serde(default, deserialize_with = "present")]
     data: Option<Value>,
     #[serde(default, rename = "_meta")]
@@ -99,6 +103,7 @@ impl<'a> From<&'a ToolResult> for StoredResultRef<'a> {
             for_user: result.own_user_text(),
             references: result.references(),
             of_gate: result.is_of_gate(),
+            untrusted: result.is_untrusted(),
             data: extra.and_then(|extra| extra.structured.as_ref()),
             meta: result.meta(),
             repairs: result.repairs(),
@@ -118,6 +123,9 @@ impl From<StoredResult> for ToolResult {
         );
         if stored.of_gate {
             result.mark_as_gate();
+        }
+        if stored.untrusted {
+            result.mark_as_untrusted();
         }
         if let Some(text) = stored.for_user {
             result = result.with_user_text(text);
