@@ -433,12 +433,17 @@ impl IntoFuture for Run {
         Box::pin(async move {
             let name = setup.called_as.as_deref().unwrap_or(setup.agent.name());
             let span = trace::run(name, &setup.context);
-            let run = step::run(setup);
-            let end = run.instrument(span.clone()).await;
+            let end = boxed(setup).instrument(span.clone()).await;
             trace::ended(&span, &end);
             end
         })
     }
+}
+
+/// Returns the future of a run. Made here, it takes no room on the stack of each poll, and a run
+/// inside of a run is polled on the same stack.
+fn boxed(setup: Setup) -> BoxFuture<'static, Result<RunOutcome, RunError>> {
+    Box::pin(step::run(setup))
 }
 
 impl fmt::Debug for Run {

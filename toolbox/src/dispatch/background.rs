@@ -108,7 +108,9 @@ impl OwnedCall {
         if let Some(record) = record {
             record.start().await?;
         }
-        Ok(self.run(permits, false).await)
+        let mut result = self.run(permits, false).await;
+        self.mark(&mut result);
+        Ok(result)
     }
 }
 

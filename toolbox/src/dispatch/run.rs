@@ -109,10 +109,8 @@ impl OwnedCall {
             let is_watched = call.context.observer().is_some() || call.auditor().is_some();
             let open = is_watched.then(|| OpenCall::new(&call));
             let mut result = if trace::is_on() {
-                let span = trace::Span::open(&call);
-                let result = span.within(call.pass()).await;
-                span.close(&result);
-                result
+                // Boxed, since most calls do not need it on their stack.
+                Box::pin(call.pass_in_span()).await
             } else {
                 call.pass().await
             };
@@ -160,28 +158,36 @@ impl OwnedCall {
         auditor.record(&self.context, self.tool.name(), &self.arguments, step).await
     }
 
+    async fn pass_in_span(&mut self) -> ToolResult {
+        let span = trace::Span::open(self);
+        let result = span.within(self.pass()).await;
+        span.close(&result);
+        result
+    }
+
     async fn pass(&mut self) -> ToolResult {
         if self.context.is_cancelled() {
             return cancelled(self.tool.name());
         }
-        if self.context.approved {
-            return self.run_permitted().await;
-        }
-        let advice = match self.approval_advice() {
-            Ok(Some(advice)) => advice,
-            Ok(None) => return self.run_permitted().await,
+        let mut is_edited = false;
+        let advice = if self.context.approved { Ok(None) } else { self.approval_advice() };
+        match advice {
+            Ok(None) => {}
+            // Boxed, here and below, since most calls do not need it on their stack.
+            Ok(Some(advice)) => match Box::pin(self.ask_approver(advice)).await {
+                Ok(edited) => {
+                    self.admitted.context.approved = true;
+                    if let Some(edited) = edited {
+                        self.arguments = edited;
+                        is_edited = true;
+                    }
+                }
+                Err(refusal) => return refusal,
+            },
             Err(refusal) => return refusal,
-        };
-        match self.ask_approver(advice).await {
-            Ok(edited) => {
-                self.admitted.context.approved = true;
-                let Some(edited) = edited else { return self.run_permitted().await };
-                self.arguments = edited;
-                let result = self.run_permitted().await;
-                result.with_edited(self.arguments.clone())
-            }
-            Err(refusal) => refusal,
         }
+        let result = self.run_permitted().await;
+        if is_edited { result.with_edited(self.arguments.clone()) } else { result }
     }
 
     /// Returns the advice for a model without approval if this very call needs one, or `None`.
@@ -215,7 +221,7 @@ impl OwnedCall {
     /// Runs a call that is approved, once it has its permits.
     async fn run_permitted(&self) -> ToolResult {
         if let Some(recorder) = self.recorder() {
-            return self.run_recorded(recorder).await;
+            return Box::pin(self.run_recorded(recorder)).await;
         }
         if self.is_background() {
             return self.start_job(None);
@@ -227,7 +233,7 @@ impl OwnedCall {
     async fn run_with_permits(&self) -> ToolResult {
         let permits = match self.try_permits() {
             Some(permits) => permits,
-            None => match self.wait().await {
+            None => match Box::pin(self.wait()).await {
                 Ok(permits) => permits,
                 Err(refusal) => return refusal,
             },
@@ -243,7 +249,14 @@ impl OwnedCall {
             }
             self.context.report(|| CallReport::Started(&self.arguments));
         }
-        self.run(permits, true).await
+        let mut result = self.run(permits, true).await;
+        self.mark(&mut result);
+        result
+    }
+
+    /// Marks a result of the handler that comes from others.
+    pub(super) fn mark(&self, result: &mut ToolResult) {
+        self.context.mark_result(self.tool.is_untrusted(), result);
     }
 
     /// Bounds a result: what is too large is kept elsewhere, or cut.
@@ -359,15 +372,9 @@ impl OwnedCall {
         own.into_iter().chain(left).min_by_key(|timeout| timeout.limit)
     }
 
-    /// Runs the tool, and marks a result that comes from others.
-    pub(super) async fn run(&self, permits: Permits, of_box: bool) -> ToolResult {
-        let mut result = self.run_where_set(permits, self.timeout(of_box)).await;
-        self.context.mark_result(self.tool.is_untrusted(), &mut result);
-        result
-    }
-
     /// Runs the tool as its settings say: in place, as a task, or on a blocking thread.
-    async fn run_where_set(&self, permits: Permits, timeout: Option<Timeout>) -> ToolResult {
+    pub(super) async fn run(&self, permits: Permits, of_box: bool) -> ToolResult {
+        let timeout = self.timeout(of_box);
         if self.tool.inner().running.blocking
             && let Ok(runtime) = Handle::try_current()
         {
