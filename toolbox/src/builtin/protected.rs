@@ -252,7 +252,7 @@ const BESIDE_HEAD: &[&str] = &[
 /// The readers of configuration, and the paths that each reads.
 const READ_BY: &[(&str, &[&str])] = &[
     // Version control.
-    ("git", &[".git", ".gitmodules", ".gitconfig"]),
+    ("git", &[".git", ".gitmodules", ".gitconfig", ".gitattributes"]),
     // Without it no folder is a repository, and no project file is called so.
     (GIT_LAYOUT, &["HEAD"]),
     ("git, where `core.hooksPath` says so", &[".githooks", ".git-hooks"]),
@@ -317,6 +317,21 @@ const READ_BY: &[(&str, &[&str])] = &[
     ("Bazel", &[".bazelrc", "*.bazelrc", ".bazeliskrc", "tools/bazel"]),
     ("Buck", &[".buckconfig*"]),
     ("Maven", &[".mvn"]),
+    ("Nix", &["flake.nix", "shell.nix"]),
+    // What an editor or a runner of tests runs as it opens the folder.
+    ("Python, where it starts", &["sitecustomize.py", "usercustomize.py", "*.pth"]),
+    ("pytest, as it collects tests", &["conftest.py"]),
+    ("Pylint and mypy", &[".pylintrc*", "pylintrc*", ".mypy.ini", "mypy.ini"]),
+    ("ESLint", &[".eslintrc*", "eslint.config.*"]),
+    ("Prettier", &[".prettierrc*", "prettier.config.*"]),
+    ("Stylelint", &[".stylelintrc*", "stylelint.config.*"]),
+    ("the language server of Lua", &[".luarc.json", ".luarc.jsonc"]),
+    ("RuboCop", &[".rubocop.yml", ".rubocop"]),
+    // What a service runs once it is pushed.
+    ("workflows of GitHub", &[".github/workflows", ".github/actions"]),
+    ("GitLab", &[".gitlab-ci.yml"]),
+    ("Forgejo and Gitea", &[".forgejo", ".gitea"]),
+    ("CircleCI", &[".circleci"]),
     // Debuggers and interpreters that read a file where they start.
     ("gdb and lldb", &[".gdbinit", ".lldbinit"]),
     (
