@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use toolbox::call::{Arguments, FailureKind};
+use toolbox::context::{Conversation, Principal};
 use toolbox::fleet::WithheldOfferReason;
-use toolbox::{Tool, ToolBox, ToolCall, ToolResult};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use crate::bounded::tokio;
 use support::fleet::{Pair, Server, Serving, options, soon, within};
+use support::size;
 
 fn echo() -> Tool {
     let schema = json!({"type": "object"});
@@ -340,6 +343,95 @@ async fn request(server: &Server, subject: &str, message: Vec<u8>) -> Option<Val
     let answer = client.send_request(subject.to_owned(), request).await.ok()?;
     assert_eq!(answer.payload[0], b'R', "{:?}", answer.payload);
     Some(serde_json::from_slice(&answer.payload[1..]).unwrap())
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
+async fn what_no_worker_would_read_is_said_where_it_is_sent() {
+    let pair = Pair::of(&ToolBox::from(echo())).await;
+    let long = || "x".repeat(1025);
+    let forbids = |count: usize, length: usize| {
+        (0..count).fold(ToolContext::new(), |context, at| {
+            context.with_blacklist(&format!("{at}_{}", "n".repeat(length)))
+        })
+    };
+    let cases = [
+        ("1", ToolContext::new(), None),
+        ("1", forbids(1024, 8), None),
+        ("1", forbids(1025, 8), Some("it forbids 1025 names, and at most 1024 are read")),
+        ("1", forbids(1000, 100), Some("bytes, and at most 65536 are read")),
+        (
+            "1",
+            ToolContext::new().with(Principal::new(long())),
+            Some("the id of its principal has 1025 bytes, and at most 1024 are read"),
+        ),
+        (
+            "1",
+            ToolContext::new().with(Conversation::new(long(), "1")),
+            Some("the channel of its conversation has 1025 bytes"),
+        ),
+        (
+            "1",
+            ToolContext::new().with(Conversation::new("cli", long())),
+            Some("the chat of its conversation has 1025 bytes"),
+        ),
+        (&long(), ToolContext::new(), Some("its id has 1025 bytes")),
+    ];
+    for (id, context, fault) in cases {
+        // Within a message, and through the object store.
+        for arguments in ["{}".to_owned(), json!({"x": "y".repeat(600_000)}).to_string()] {
+            let call = ToolCall::new(id, "echo", arguments);
+            let result = within(pair.toolbox.call_in(&context, call)).await;
+            match fault {
+                None => assert!(!result.is_error(), "{}", result.text()),
+                Some(fault) => {
+                    let text = result.text();
+                    assert!(text.contains(fault) && text.ends_with("; nothing ran"), "{text}");
+                }
+            }
+        }
+    }
+    assert_eq!(pair.serving.worker.status().malformed, 0);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
+async fn a_worker_with_many_tools_keeps_no_other_out() {
+    let server = Server::start();
+    let toolbox = ToolBox::new();
+    let mounted = server.fleet().await.mount(&toolbox).await.unwrap();
+    let other = Serving::of(server.worker().await, &ToolBox::from(echo())).await;
+    within(mounted.until_offered("echo")).await;
+    let (_, offer) = offers(&server).await.remove(0);
+    drop(other);
+    // All are of one worker, and come before those of the next.
+    let offer: Value = serde_json::from_slice(&offer).unwrap();
+    let client = server.client().await;
+    for at in 0..size(6_000, 12_000) {
+        let name = format!("t{at}");
+        let mut tool = offer["tool"].clone();
+        tool["name"] = name.clone().into();
+        let text = tool.to_string();
+        let digest: String =
+            Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let value = format!(r#"{{"digest":"{digest}","tool":{text}}}"#);
+        let subject = format!("$KV.toolbox_tools.tool.{name}.greedy");
+        client.publish(subject, value.into()).await.unwrap();
+    }
+    within(client.flush()).await.unwrap();
+    soon("the excess is withheld", || {
+        let withheld = mounted.status().withheld;
+        let too_many = |offer: &toolbox::fleet::WithheldOffer| {
+            offer.worker == "greedy" && offer.reason == WithheldOfferReason::TooMany
+        };
+        withheld.iter().filter(|offer| too_many(offer)).count() == 1
+    })
+    .await;
+    let late = Tool::new("zz_late", "d").call(|_| "here");
+    let _late = Serving::of(server.worker().await, &ToolBox::from(late)).await;
+    within(mounted.until_offered("zz_late")).await;
+    let call = ToolCall::new("1", "zz_late", "{}");
+    assert_eq!(within(toolbox.call(call)).await.text(), "here");
 }
 
 #[tokio::test]

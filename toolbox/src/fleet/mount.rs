@@ -458,6 +458,37 @@ async fn follow(board: Weak<Board>, first: Bucket) {
     }
 }
 
+/// The exchanges of the tools in a box: one for all changes that come while it may not be made.
+struct Exchanges {
+    is_wanted: bool,
+    /// The earliest time of the next: they take a tenth of the time at most, however many offers come.
+    earliest: Instant,
+}
+
+impl Default for Exchanges {
+    fn default() -> Self {
+        Self { is_wanted: false, earliest: Instant::now() }
+    }
+}
+
+impl Exchanges {
+    /// Returns the time of the next, if one is wanted.
+    fn due(&self) -> Option<Instant> {
+        self.is_wanted.then_some(self.earliest)
+    }
+
+    /// Makes the one that is due.
+    fn make(&mut self, exchange: impl FnOnce()) {
+        let began = Instant::now();
+        if self.is_wanted && began >= self.earliest {
+            exchange();
+            self.is_wanted = false;
+            let ended = Instant::now();
+            self.earliest = ended + 9 * ended.duration_since(began);
+        }
+    }
+}
+
 /// Reads offers until the watch has to be made anew.
 async fn watch_offers(
     board: &Weak<Board>,
@@ -467,7 +498,9 @@ async fn watch_offers(
     connected.mark_unchanged();
     let mut offers = bucket.watch().await.map_err(|error| error.to_string())?;
     let mut sweep = tokio::time::interval(bucket.lifetime / 4);
+    let mut exchanges = Exchanges::default();
     loop {
+        let due = exchanges.due();
         let entry = tokio::select! {
             entry = offers.next() => match entry {
                 Some(Ok(entry)) => Some(entry),
@@ -476,6 +509,7 @@ async fn watch_offers(
             },
             // What was missed meanwhile is read again from the start.
             _ = connected.changed() => return Ok(()),
+            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => None,
             _ = sweep.tick() => None,
         };
         let Some(board) = board.upgrade() else { return Ok(()) };
@@ -489,8 +523,9 @@ async fn watch_offers(
         let was_current = *board.is_current.borrow();
         // The box changes once for all offers that are there first.
         if (is_changed && was_current) || (is_current && !was_current) {
-            board.exchange();
+            exchanges.is_wanted = true;
         }
+        exchanges.make(|| board.exchange());
         if is_current && !was_current {
             board.is_current.send_replace(true);
         }

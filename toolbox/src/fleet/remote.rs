@@ -185,17 +185,24 @@ impl Caller {
         let id = random::token();
         let head = CallHead { approved, ..head(&id, tool, context) };
         let mut sent = SentCall::new(self, id.clone());
-        let message = if arguments.len() > self.connection.inline() {
+        let is_inline = arguments.len() <= self.connection.inline();
+        let (head, inline) = if is_inline {
+            (head, arguments)
+        } else {
+            (CallHead { stored: Some(arguments.len()), ..head }, "")
+        };
+        let message = match head.message(inline) {
+            Ok(message) => message,
+            Err(reason) => return Attempt::Answered(not_carried(context.tool_name(), &reason)),
+        };
+        if !is_inline {
             let stored = stored_arguments(&id);
             sent.has_stored = true;
             let put = self.payloads.put(&self.connection, &stored, arguments.as_bytes()).await;
             if let Err(reason) = put {
                 return Attempt::Answered(not_carried(context.tool_name(), &reason));
             }
-            CallHead { stored: Some(arguments.len()), ..head }.message("")
-        } else {
-            head.message(arguments)
-        };
+        }
         let mut waiting = self.calls.open(self.connection.events.losses());
         let subject = tool.subject.clone();
         let reply = format!("{}.{}", self.inbox, waiting.token);

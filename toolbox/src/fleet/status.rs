@@ -58,4 +58,6 @@ pub enum WithheldOfferReason {
     Invalid,
     /// Its name is taken by a tool of the box.
     NameTaken,
+    /// Its worker offers more tools than a box takes of one worker, 5000; one of them is listed.
+    TooMany,
 }

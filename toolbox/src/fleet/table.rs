@@ -14,6 +14,8 @@ use crate::text::{QUOTED, quote};
 const MAX_OFFERS: usize = 100_000;
 /// The most tools of a fleet.
 const MAX_TOOLS: usize = 10_000;
+/// The most tools of one worker: it may not keep others out.
+const MAX_OF_WORKER: usize = 5_000;
 /// The most offers that a status lists as withheld.
 const MAX_WITHHELD: usize = 1000;
 
@@ -39,6 +41,8 @@ pub(super) struct Table {
     definitions: HashMap<String, Arc<OfferedTool>>,
     invalid: BTreeMap<String, WithheldOffer>,
     count: usize,
+    /// The number of tools by the id of the worker.
+    of_worker: HashMap<String, usize>,
     is_full: bool,
 }
 
@@ -107,6 +111,15 @@ impl Table {
             self.note_invalid(invalid("its digest is that of another tool".to_owned()));
             return self.remove(tool, worker);
         }
+        if self.of_worker.get(worker).is_some_and(|count| *count >= MAX_OF_WORKER) {
+            let detail = format!("its worker offers more than {MAX_OF_WORKER} tools");
+            let offer = WithheldOffer { reason: WithheldOfferReason::TooMany, ..invalid(detail) };
+            // One of them is enough to tell.
+            if self.invalid.len() < MAX_WITHHELD {
+                self.invalid.insert(offer.worker.clone(), offer);
+            }
+            return false;
+        }
         let is_new_tool = !self.tools.contains_key(tool);
         if self.count >= MAX_OFFERS || is_new_tool && self.tools.len() >= MAX_TOOLS {
             self.is_full = true;
@@ -119,6 +132,7 @@ impl Table {
         let workers = &mut self.tools.entry(tool.to_owned()).or_default().workers;
         if workers.insert(worker.to_owned(), offered).is_none() {
             self.count += 1;
+            *self.of_worker.entry(worker.to_owned()).or_default() += 1;
         }
         true
     }
@@ -127,7 +141,13 @@ impl Table {
     pub(super) fn remove(&mut self, tool: &str, worker: &str) -> bool {
         let Some(of_tool) = self.tools.get_mut(tool) else { return false };
         let was_there = of_tool.workers.remove(worker).is_some();
-        self.count -= usize::from(was_there);
+        if was_there {
+            self.count -= 1;
+            if let Some(count) = self.of_worker.get_mut(worker) {
+                *count -= 1;
+            }
+            self.invalid.remove(&*quote(worker, QUOTED));
+        }
         if of_tool.workers.is_empty() {
             self.tools.remove(tool);
         }
@@ -144,7 +164,15 @@ impl Table {
             tool.workers.retain(|_, offered| now.duration_since(offered.seen) < lifetime);
             !tool.workers.is_empty()
         });
-        self.count = self.tools.values().map(|tool| tool.workers.len()).sum();
+        self.of_worker.clear();
+        for worker in self.tools.values().flat_map(|tool| tool.workers.keys()) {
+            *self.of_worker.entry(worker.clone()).or_default() += 1;
+        }
+        self.count = self.of_worker.values().sum();
+        let workers = &self.of_worker;
+        self.invalid.retain(|_, offer| {
+            offer.reason != WithheldOfferReason::TooMany || workers.contains_key(&offer.worker)
+        });
         let changed = self.count != before;
         if changed {
             self.forget_unused();

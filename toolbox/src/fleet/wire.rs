@@ -65,14 +65,21 @@ pub(super) struct QueuedCall {
 }
 
 impl CallHead<'_> {
-    /// Returns the message of a call whose arguments are within it.
-    pub(super) fn message(&self, arguments: &str) -> Vec<u8> {
+    /// Returns the message of a call whose arguments are within it, or the reason why no worker
+    /// would read it.
+    pub(super) fn message(&self, arguments: &str) -> Result<Vec<u8>, String> {
+        self.check()?;
         let mut message = Vec::with_capacity(256 + arguments.len());
-        // Every field is text, a number or a flag.
-        let _ = serde_json::to_writer(&mut message, self);
+        serde_json::to_writer(&mut message, self).map_err(|error| error.to_string())?;
+        if message.len() > MAX_HEAD {
+            let size = message.len();
+            return Err(format!(
+                "what it takes along of its context has {size} bytes, and at most {MAX_HEAD} are read"
+            ));
+        }
         message.push(b'\n');
         message.extend_from_slice(arguments.as_bytes());
-        message
+        Ok(message)
     }
 
     /// Reads a message; the second part is the text of the arguments.
@@ -118,11 +125,21 @@ impl CallHead<'_> {
     fn check(&self) -> Result<(), String> {
         let (channel, chat) = self.context.conversation.as_ref().map_or(("", ""), |(a, b)| (a, b));
         let principal = self.context.principal.as_deref().unwrap_or_default();
-        if [channel, chat, principal, &self.call_id].iter().any(|id| id.len() > MAX_ID) {
-            return Err(format!("an id in it is longer than {MAX_ID} bytes"));
+        let ids = [
+            ("its id", &*self.call_id),
+            ("the id of its principal", principal),
+            ("the channel of its conversation", channel),
+            ("the chat of its conversation", chat),
+        ];
+        for (which, id) in ids {
+            let size = id.len();
+            if size > MAX_ID {
+                return Err(format!("{which} has {size} bytes, and at most {MAX_ID} are read"));
+            }
         }
-        if self.context.denied.len() > MAX_DENIED {
-            return Err(format!("it forbids more than {MAX_DENIED} names"));
+        let count = self.context.denied.len();
+        if count > MAX_DENIED {
+            return Err(format!("it forbids {count} names, and at most {MAX_DENIED} are read"));
         }
         Ok(())
     }

@@ -120,9 +120,9 @@ impl RunSettings {
             || self.exclusive
             || self.background
             || self.durable
+            || self.untrusted
+            || self.repeats.is_some()
             || self.approval.is_needed())
-            && !self.untrusted
-            && self.repeats.is_none()
             && self.limit.is_none()
             && self.layers.is_empty()
     }

@@ -209,20 +209,22 @@ impl Means {
         };
         // It may wait for long: the time of the clock counts.
         head.context.deadline = carried.deadline;
+        let not_sent = |reason: &str| {
+            let reason = quote(reason, 4 * QUOTED);
+            refused(format!("the call of tool `{name}` cannot be sent: {reason}; nothing ran"))
+        };
         if arguments.len() <= connection.inline() {
-            return Ok(head.message(arguments));
+            return head.message(arguments).map_err(|reason| not_sent(&reason));
         }
+        head.stored = Some(arguments.len());
+        let message = head.message("").map_err(|reason| not_sent(&reason))?;
         let stored = stored_arguments(call.id.as_str());
         if let Err(reason) =
             self.queue.payloads.put(connection, &stored, arguments.as_bytes()).await
         {
-            let reason = quote(&reason, 4 * QUOTED);
-            return Err(refused(format!(
-                "the call of tool `{name}` cannot be sent: {reason}; nothing ran"
-            )));
+            return Err(not_sent(&reason));
         }
-        head.stored = Some(arguments.len());
-        Ok(head.message(""))
+        Ok(message)
     }
 
     /// Publishes a call again whose message is gone, with a new ticket if the old one was spent or
