@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream;
+use data_encoding::HEXLOWER;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -412,8 +413,7 @@ async fn a_worker_with_many_tools_keeps_no_other_out() {
         let mut tool = offer["tool"].clone();
         tool["name"] = name.clone().into();
         let text = tool.to_string();
-        let digest: String =
-            Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = HEXLOWER.encode(&Sha256::digest(&text));
         let value = format!(r#"{{"digest":"{digest}","tool":{text}}}"#);
         let subject = format!("$KV.toolbox_tools.tool.{name}.greedy");
         client.publish(subject, value.into()).await.unwrap();

@@ -55,7 +55,7 @@ fn tests_on(page: &str) -> Vec<(String, String)> {
     let (mut file, mut tests) = (String::new(), Vec::new());
     for quoted in page.split('`') {
         let Some((path, test)) = quoted.split_once("::") else { continue };
-        if path.ends_with(".rs") {
+        if Path::new(path).extension().is_some_and(|extension| extension == "rs") {
             path.clone_into(&mut file);
         } else if !path.is_empty() {
             continue;
