@@ -161,7 +161,7 @@ impl Site {
     async fn waiting(&self, halves: &Halves) -> Value {
         let wait = async {
             loop {
-                let waiting = self.get("/api/waiting", halves).await.json()["waiting"].take();
+                let waiting = self.get("/api/waiting", halves).await.json()["added"].take();
                 if waiting.as_array().is_some_and(|waiting| !waiting.is_empty()) {
                     return waiting;
                 }
@@ -437,6 +437,88 @@ async fn one_of_two_decisions_holds_and_the_other_is_told() {
     assert!(late.body.contains("somebody was earlier"), "{}", late.body);
     assert_eq!(timeout(PATIENCE, call).await.unwrap().unwrap().text(), held);
     opened.stop().await;
+}
+
+/// Decides twice on a call that waits, and returns who the second is told was earlier.
+async fn decided_by(toolbox: &ToolBox, opened: &Opened, halves: &Halves) -> String {
+    let toolbox = toolbox.clone();
+    let call =
+        tokio::spawn(
+            async move { toolbox.call(ToolCall::new("c", "pay", r#"{"cents":1}"#)).await },
+        );
+    let id = opened.waiting(halves).await[0]["id"].take();
+    let approve = json!({"id": id, "word": "approve"});
+    assert_eq!(opened.post("/api/decide", halves, &approve).await.status, 200);
+    timeout(PATIENCE, call).await.unwrap().unwrap();
+    let late = opened.post("/api/decide", halves, &approve).await.json();
+    late["error"].as_str().unwrap().rsplit_once("session ").unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn the_number_of_a_session_is_never_given_again() {
+    let folder = tempfile().join("numbers");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("sessions.json");
+    let mut numbers = Vec::new();
+    for _ in 0..2 {
+        let (toolbox, page) = attended();
+        let opened = Opened::new(page.session_file(&file)).await;
+        for _ in 0..2 {
+            let halves = opened.enter().await;
+            numbers.push(decided_by(&toolbox, &opened, &halves).await);
+            assert_eq!(opened.post("/api/leave", &halves, &json!({})).await.status, 200);
+        }
+        opened.stop().await;
+    }
+    assert_eq!(numbers, ["1", "2", "3", "4"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+async fn what_waits_is_told_once_and_in_parts() {
+    /// Says something.
+    #[tool(approval)]
+    fn say(text: String) -> usize {
+        text.len()
+    }
+
+    let inbox = Inbox::new();
+    let toolbox = ToolBox::builder().tools(tools![say]).approver(inbox.clone()).build().unwrap();
+    let opened = Opened::new(Page::new(toolbox.clone()).inbox(inbox)).await;
+    let halves = opened.enter().await;
+    let mut calls = Vec::new();
+    for at in 0..3 {
+        let arguments = json!({"text": "x".repeat(200_000)}).to_string();
+        let (toolbox, call) = (toolbox.clone(), ToolCall::new(format!("c{at}"), "say", arguments));
+        calls.push(tokio::spawn(async move { toolbox.call(call).await }));
+    }
+    let count = async || opened.get("/api/waiting", &halves).await.json()["count"].clone();
+    let all = async {
+        while count().await != 3 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, all).await.unwrap();
+    // Two of them are more than goes at once.
+    let first = opened.get("/api/waiting", &halves).await.json();
+    assert_eq!(first["added"].as_array().unwrap().len(), 1);
+    let id = first["added"][0]["id"].clone();
+    let decides = async {
+        // The stream has told of all three by then, or tells of two.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let word = json!({"id": id, "word": "deny", "reason": "no"});
+        assert_eq!(opened.post("/api/decide", &halves, &word).await.status, 200);
+    };
+    let gone = format!(r#""gone":[{id}]"#);
+    let (told, ()) = tokio::join!(opened.stream(&halves, None, &gone), decides);
+    assert!(told.len() < 650_000, "{}", told.len());
+    for at in 0..3 {
+        assert_eq!(told.matches(&format!(r#""call":"c{at}""#)).count(), 1, "{at}");
+    }
+    let last = told.rsplit("event: waiting").next().unwrap();
+    assert!(last.contains(r#""count":2"#) && last.len() < 1000, "{}", last.len());
+    opened.stop().await;
+    calls.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[tokio::test]

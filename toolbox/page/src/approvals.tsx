@@ -7,6 +7,7 @@ import { parse, write } from "./form/json";
 import { JsonForm, useJsonText } from "./json-text";
 import { live } from "./live/live";
 import { leading } from "./live/leading";
+import { useRead } from "./reading";
 import { href, waiting } from "./state";
 import type { Waiting } from "./state";
 import { useStore } from "./store";
@@ -41,8 +42,8 @@ export function Approvals() {
         ))}
       </div>
       {entries.length === 0 && <p class="empty">Nothing waits. Calls of tools that need approval, and questions of tools, appear here.</p>}
-      {entries.map((entry) => (
-        <Entry key={entry.id} entry={entry} settle={note} />
+      {entries.map((entry, at) => (
+        <Entry key={entry.id} entry={entry} place={`${at} ${settled.length}`} settle={note} />
       ))}
     </div>
   );
@@ -63,7 +64,9 @@ function Permission() {
   );
 }
 
-function Entry({ entry, settle }: { entry: Waiting; settle(own: Settled): void }) {
+/** An entry. One that is new, or that moved under the pointer, cannot be decided for a moment. */
+function Entry({ entry, place, settle }: { entry: Waiting; place: string; settle(own: Settled): void }) {
+  const isRead = useRead(place);
   const [since, setSince] = useState(Math.max(0, Date.now() - entry.since_ms));
   const [fault, setFault] = useState("");
   const [busy, setBusy] = useState(false);
@@ -127,7 +130,7 @@ function Entry({ entry, settle }: { entry: Waiting; settle(own: Settled): void }
       <Leading entry={entry} />
       {hints.destructiveHint && <p class="warn">The tool may destroy something.</p>}
       {entry.kind === "approval" ? (
-        <Decide entry={entry} busy={busy} faults={faults} say={say} />
+        <Decide entry={entry} busy={busy} held={busy || !isRead} faults={faults} say={say} />
       ) : entry.url !== undefined ? (
         <>
           <Block text={entry.message ?? ""} label="Question" />
@@ -135,16 +138,16 @@ function Entry({ entry, settle }: { entry: Waiting; settle(own: Settled): void }
             It asks to open <Outside href={entry.url} />
           </p>
           <p class="acts">
-            <button type="button" class="primary" disabled={busy} onClick={() => say({ word: "accept", answer: "true" }, "agreed to open the page")}>
+            <button type="button" class="primary" disabled={busy || !isRead} onClick={() => say({ word: "accept", answer: "true" }, "agreed to open the page")}>
               I open it
             </button>
-            <button type="button" disabled={busy} onClick={() => say({ word: "decline" }, "declined")}>
+            <button type="button" disabled={busy || !isRead} onClick={() => say({ word: "decline" }, "declined")}>
               Decline
             </button>
           </p>
         </>
       ) : (
-        <Reply entry={entry} busy={busy} say={say} />
+        <Reply entry={entry} busy={busy} held={busy || !isRead} say={say} />
       )}
       {fault && (
         <p class="bad" role="alert">
@@ -223,10 +226,12 @@ function Leading({ entry }: { entry: Waiting }) {
 interface SayProps {
   entry: Waiting;
   busy: boolean;
+  /** `true` while nothing can be decided. */
+  held: boolean;
   say(word: Record<string, unknown>, what: string): Promise<void>;
 }
 
-function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
+function Decide({ entry, busy, held, faults, say }: SayProps & { faults: Fault[] }) {
   const [schema] = useState(() => parse(entry.schema ?? "true"));
   const json = useJsonText(() => pretty(entry.arguments ?? "{}"));
   const { text, syntax, setText } = json;
@@ -244,7 +249,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
             onSubmit={(event) => {
               event.preventDefault();
               // A field that holds no JSON, or no number, is shown first: its value is an older one.
-              if (!busy && !syntax && event.currentTarget.reportValidity()) {
+              if (!held && !syntax && event.currentTarget.reportValidity()) {
                 void say({ word: "edit", arguments: text }, "approved with other arguments");
               }
             }}
@@ -271,7 +276,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
       <p class="acts">
         {edits ? (
           <>
-            <button type="submit" form={`edit-${entry.id}`} class="primary" disabled={busy || syntax !== ""}>
+            <button type="submit" form={`edit-${entry.id}`} class="primary" disabled={held || syntax !== ""}>
               Approve with these arguments
             </button>
             <button type="button" disabled={busy} onClick={() => (setEdits(false), setText(pretty(entry.arguments ?? "{}")))}>
@@ -280,7 +285,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
           </>
         ) : (
           <>
-            <button type="button" class="primary" disabled={busy} onClick={() => say({ word: "approve" }, "approved")}>
+            <button type="button" class="primary" disabled={held} onClick={() => say({ word: "approve" }, "approved")}>
               Approve
             </button>
             <button type="button" disabled={busy} onClick={() => setEdits(true)}>
@@ -288,7 +293,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
             </button>
           </>
         )}
-        <button type="button" disabled={busy} onClick={() => say({ word: "defer" }, "deferred")}>
+        <button type="button" disabled={held} onClick={() => say({ word: "defer" }, "deferred")}>
           Defer
         </button>
       </p>
@@ -296,14 +301,16 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
         class="acts"
         onSubmit={(event) => {
           event.preventDefault();
-          void say({ word: "deny", reason }, "denied");
+          if (!held) {
+            void say({ word: "deny", reason }, "denied");
+          }
         }}
       >
         <label>
           Reason, for the model{" "}
           <input type="text" value={reason} maxLength={2000} onInput={(event) => setReason(event.currentTarget.value)} />
         </label>
-        <button type="submit" class="danger" disabled={busy}>
+        <button type="submit" class="danger" disabled={held}>
           Deny
         </button>
       </form>
@@ -311,7 +318,7 @@ function Decide({ entry, busy, faults, say }: SayProps & { faults: Fault[] }) {
   );
 }
 
-function Reply({ entry, busy, say }: SayProps) {
+function Reply({ entry, busy, held, say }: SayProps) {
   const [schema] = useState(() => parse(entry.schema ?? "true"));
   const { text, value, syntax, setText, setValue } = useJsonText(() => write(initial(schema) ?? {}, { indent: 2 }));
   return (
@@ -319,7 +326,7 @@ function Reply({ entry, busy, say }: SayProps) {
       aria-label="Answer"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!syntax) {
+        if (!held && !syntax) {
           void say({ word: "accept", answer: text }, "answered");
         }
       }}
@@ -334,10 +341,10 @@ function Reply({ entry, busy, say }: SayProps) {
         {syntax && <p class="bad">{visible(syntax)}</p>}
       </details>
       <p class="acts">
-        <button type="submit" class="primary" disabled={busy || syntax !== ""}>
+        <button type="submit" class="primary" disabled={held || syntax !== ""}>
           Answer
         </button>
-        <button type="button" disabled={busy} onClick={() => say({ word: "decline" }, "declined")}>
+        <button type="button" disabled={held} onClick={() => say({ word: "decline" }, "declined")}>
           Decline
         </button>
       </p>

@@ -83,18 +83,23 @@ async function load(): Promise<void> {
   const [state, list] = await Promise.all([get<ProgramState>("/api/state"), get<{ tools: ToolSummary[] }>("/api/tools"), loadOffers()]);
   program.set(state);
   tools.set(list.tools);
-  await hear(state.waiting);
 }
 
+/** The entries that the person was told of, which a stream that begins anew sends again. */
 let known = new Set<number>();
 
-/** Takes what waits, and tells the person of what is new. */
-async function hear(entries: Waiting[]): Promise<void> {
-  const fresh = entries.filter((entry) => !known.has(entry.id));
-  known = new Set(entries.map((entry) => entry.id));
+/** Takes a change of what waits, and tells the person of what is new. */
+function hear(change: { whole?: boolean; added: Waiting[]; gone: number[]; count: number }): void {
+  const gone = new Set(change.gone);
+  const kept = change.whole ? [] : waiting.value.filter((entry) => !gone.has(entry.id));
+  const entries = [...kept, ...change.added];
+  const fresh = change.added.filter((entry) => !known.has(entry.id));
+  if (!change.whole) {
+    known = new Set(entries.map((entry) => entry.id));
+  }
   waiting.set(entries);
   const title = program.value?.title ?? "toolbox";
-  document.title = entries.length > 0 ? `(${entries.length}) ${title}` : title;
+  document.title = change.count > 0 ? `(${change.count}) ${title}` : title;
   if (document.hidden && "Notification" in window && Notification.permission === "granted") {
     for (const entry of fresh.slice(0, 3)) {
       const text = entry.kind === "approval" ? `May ${entry.tool} run?` : `${entry.origin} asks`;
@@ -120,7 +125,7 @@ function listen(): () => void {
       } else if (name === "updated") {
         updated(data.uri);
       } else if (name === "waiting") {
-        void hear(data.waiting);
+        hear(data);
       } else if (name === "state") {
         if (program.value) {
           program.set({ ...program.value, servers: data.servers, offers: data.offers });

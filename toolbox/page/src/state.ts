@@ -82,7 +82,6 @@ export interface ProgramState {
   frames: number | null;
   lock_file: boolean;
   mcp_url: string | null;
-  waiting: Waiting[];
 }
 
 export interface Session {

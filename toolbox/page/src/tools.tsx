@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Chips } from "./choice";
 import { Refusal, post } from "./api";
 import { List } from "./list";
+import { useRead } from "./reading";
 import { go, href, program, route, tools } from "./state";
 import type { ServerStatus, ToolSummary } from "./state";
 import { useStore } from "./store";
@@ -492,17 +493,9 @@ function Names({ what, names }: { what: string; names: string[] }) {
   );
 }
 
-/** The time for which a definition that has just changed cannot be approved. */
-const READING_MS = 1500;
-
 function Server({ server, lock }: { server: ServerStatus; lock: boolean }) {
   const [word, say] = useState("");
-  // What has just appeared or changed was not read yet.
-  const [read, setRead] = useState<string | null>(null);
-  useEffect(() => {
-    const timer = setTimeout(() => setRead(server.digest), READING_MS);
-    return () => clearTimeout(timer);
-  }, [server.digest]);
+  const isRead = useRead(server.digest);
   const act = async (path: string, done: string) => {
     say("");
     try {
@@ -568,7 +561,7 @@ function Server({ server, lock }: { server: ServerStatus; lock: boolean }) {
         </details>
       ))}
       {lock && unapproved.length > 0 && (
-        <button type="button" disabled={read !== server.digest} onClick={() => act("/api/approve", "Approved")}>
+        <button type="button" disabled={!isRead} onClick={() => act("/api/approve", "Approved")}>
           Approve the tools of this server as they are shown
         </button>
       )}

@@ -96,6 +96,28 @@ export function register(program, session) {
     await page.getByText("The invoice is dealt with.").first().waitFor();
   });
 
+  flow("approvals: an entry that is new, or moved, cannot be decided for a moment", async () => {
+    await pay(session, 910, "Ivy");
+    await pay(session, 920, "Jon");
+    const first = await card(session, "Ivy");
+    const second = first.page().getByRole("article").filter({ hasText: "Jon" });
+    await second.waitFor();
+    const can = (own) => own.getByRole("button", { name: "Approve", exact: true }).isEnabled();
+    await second.getByRole("button", { name: "Approve", exact: true }).click({ trial: true });
+    assert.ok((await can(first)) && (await can(second)));
+    // Where the button of the first was, there is soon that of the second.
+    const button = first.getByRole("button", { name: "Approve", exact: true });
+    const place = await button.boundingBox();
+    await first.getByRole("button", { name: "Deny" }).click();
+    await first.waitFor({ state: "detached" });
+    assert.ok(!(await can(second)), "it has moved");
+    await first.page().mouse.click(place.x + place.width / 2, place.y + place.height / 2);
+    await second.getByRole("button", { name: "Approve", exact: true }).click({ trial: true });
+    await second.getByRole("button", { name: "Deny" }).click();
+    await second.waitFor({ state: "detached" });
+    assert.equal(await first.page().getByText(/pay: approved/).count(), 0);
+  });
+
   flow("approvals: a call is deferred", async () => {
     const page = await pay(session, 900, "Eve");
     const own = await card(session, "Eve");
@@ -111,7 +133,7 @@ export function register(program, session) {
     await second.page().route("**/api/events", (route) => route.abort());
     const outcome = await first.page().evaluate(async () => {
       const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
-      const waiting = (await (await fetch("/api/waiting", { headers })).json()).waiting;
+      const waiting = (await (await fetch("/api/waiting", { headers })).json()).added;
       const id = waiting.find((entry) => entry.arguments.includes("Finn")).id;
       const decide = (word) => fetch("/api/decide", { method: "POST", headers, body: JSON.stringify({ id, ...word }) });
       const both = await Promise.all([decide({ word: "approve" }), decide({ word: "deny", reason: "no" })]);
@@ -129,7 +151,7 @@ export function register(program, session) {
     await page.evaluate(async () => {
       const headers = { "content-type": "application/json", "x-toolbox-page": localStorage.getItem("toolbox-page-key") };
       window.realFetch = window.fetch;
-      const waiting = (await (await fetch("/api/waiting", { headers })).json()).waiting;
+      const waiting = (await (await fetch("/api/waiting", { headers })).json()).added;
       const id = waiting.find((entry) => entry.arguments.includes("Gail")).id;
       // Another decision slips in between the click and its request.
       window.fetch = async (path, options) => {

@@ -1,7 +1,7 @@
 //! Calls and questions that wait for a person at the page.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,6 +22,12 @@ use crate::validate::{CheckOutcome, ValidationLimits, check_arguments};
 
 /// The most entries that wait at once; a further one is answered as if nobody had decided.
 const MAX_WAITING: usize = 1000;
+
+/// The most bytes of the entries that wait at once, as pages show them.
+const MAX_BYTES: usize = 32 << 20;
+
+/// The bytes of new entries that a page is told of at once; one that is longer goes alone.
+const MAX_CHANGE: usize = 256 << 10;
 
 /// The number of decisions that are remembered, to tell whoever comes late.
 const MAX_DECIDED: usize = 200;
@@ -67,15 +73,52 @@ struct InboxInner {
 struct Entries {
     next: u64,
     waiting: BTreeMap<u64, Waiting>,
+    /// The bytes of what is shown of those that wait.
+    bytes: usize,
     decided: VecDeque<(u64, String)>,
 }
 
 /// An entry that waits.
 struct Waiting {
-    shown: Value,
+    /// The JSON that pages show.
+    shown: Box<str>,
+    kind: EntryKind,
     /// The tool of a call that waits for approval.
     definition: Option<Arc<ToolDefinition>>,
     answer: oneshot::Sender<Word>,
+}
+
+/// What a page that shows some entries has to show instead.
+pub(super) struct InboxChange {
+    /// `added`, the entries that are new to it, the oldest first; `gone`, the ids of those that wait no longer;
+    /// `count`, the number of those that wait.
+    pub(super) text: String,
+    /// `true` if more are new to it than fit in.
+    pub(super) is_part: bool,
+}
+
+/// The kind of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryKind {
+    Approval,
+    Question,
+}
+
+impl EntryKind {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Question => "question",
+        }
+    }
+}
+
+impl Entries {
+    fn remove(&mut self, id: u64) -> Option<Waiting> {
+        let entry = self.waiting.remove(&id)?;
+        self.bytes -= entry.shown.len();
+        Some(entry)
+    }
 }
 
 /// The word of a person.
@@ -122,10 +165,35 @@ impl Inbox {
         self.len() == 0
     }
 
-    /// Returns the entries that wait, the oldest first, for the page.
-    pub(super) fn waiting(&self) -> Vec<Value> {
+    /// Returns what a page has to show in place of the entries that it shows, and notes it; `None` if that
+    /// is the same.
+    pub(super) fn change(&self, shown: &mut BTreeSet<u64>) -> Option<InboxChange> {
         let entries = self.shared.entries.lock();
-        entries.waiting.values().map(|waiting| waiting.shown.clone()).collect()
+        let is_gone = |id: &u64| !entries.waiting.contains_key(id);
+        let gone: Vec<u64> = shown.iter().copied().filter(is_gone).collect();
+        gone.iter().for_each(|id| drop(shown.remove(id)));
+        let mut added = String::new();
+        let mut is_part = false;
+        for (id, entry) in &entries.waiting {
+            if shown.contains(id) {
+                continue;
+            }
+            is_part = !added.is_empty() && added.len() + entry.shown.len() > MAX_CHANGE;
+            if is_part {
+                break;
+            }
+            if !added.is_empty() {
+                added.push(',');
+            }
+            added.push_str(&entry.shown);
+            shown.insert(*id);
+        }
+        if added.is_empty() && gone.is_empty() {
+            return None;
+        }
+        let (gone, count) = (json!(gone), entries.waiting.len());
+        let text = format!(r#"{{"added":[{added}],"gone":{gone},"count":{count}}}"#);
+        Some(InboxChange { text, is_part })
     }
 
     /// Returns the count of changes.
@@ -159,19 +227,19 @@ impl Inbox {
             Decision::Answer(_) | Decision::Reply(_) => "answered",
             Decision::Defer => "deferred",
         };
-        self.settle(id, "approval", Word::OnCall(decision), format!("{what} by {by}"))
+        self.settle(id, EntryKind::Approval, Word::OnCall(decision), format!("{what} by {by}"))
     }
 
     /// Answers a question.
     pub(super) fn answer(&self, id: u64, answer: Answer, by: &str) -> Result<(), TooLate> {
-        self.settle(id, "question", Word::OnQuestion(answer), format!("answered by {by}"))
+        self.settle(id, EntryKind::Question, Word::OnQuestion(answer), format!("answered by {by}"))
     }
 
-    fn settle(&self, id: u64, kind: &str, word: Word, what: String) -> Result<(), TooLate> {
+    fn settle(&self, id: u64, kind: EntryKind, word: Word, what: String) -> Result<(), TooLate> {
         let waiting = {
             let mut entries = self.shared.entries.lock();
             match entries.waiting.get(&id) {
-                Some(waiting) if waiting.shown["kind"] != kind => {
+                Some(waiting) if waiting.kind != kind => {
                     return Err(TooLate::Unfit("this entry takes another kind of decision"));
                 }
                 Some(_) => {}
@@ -185,7 +253,7 @@ impl Inbox {
                 entries.decided.pop_front();
             }
             entries.decided.push_back((id, what));
-            entries.waiting.remove(&id)
+            entries.remove(id)
         };
         self.shared.note();
         match waiting.map(|waiting| waiting.answer.send(word)) {
@@ -195,17 +263,30 @@ impl Inbox {
     }
 
     /// Puts an entry and waits for its word; `None` if nobody says any.
-    async fn put(&self, mut shown: Value, definition: Option<Arc<ToolDefinition>>) -> Option<Word> {
+    async fn put(
+        &self,
+        kind: EntryKind,
+        mut shown: Value,
+        definition: Option<Arc<ToolDefinition>>,
+    ) -> Option<Word> {
         let (answer, word) = oneshot::channel();
         let id = {
             let mut entries = self.shared.entries.lock();
-            if entries.waiting.len() >= MAX_WAITING {
-                return None;
-            }
             entries.next += 1;
             let id = entries.next;
             shown["id"] = id.into();
-            entries.waiting.insert(id, Waiting { shown, definition, answer });
+            shown["kind"] = kind.code().into();
+            let shown = shown.to_string().into_boxed_str();
+            let bytes = entries.bytes.saturating_add(shown.len());
+            if entries.waiting.len() >= MAX_WAITING || bytes > MAX_BYTES {
+                tracing::warn!(
+                    waiting = entries.waiting.len(),
+                    "the inbox of the page is full: an entry is given up"
+                );
+                return None;
+            }
+            entries.bytes = bytes;
+            entries.waiting.insert(id, Waiting { shown, kind, definition, answer });
             id
         };
         self.shared.note();
@@ -228,7 +309,7 @@ struct EntryGuard {
 
 impl Drop for EntryGuard {
     fn drop(&mut self) {
-        if self.inbox.entries.lock().waiting.remove(&self.id).is_some() {
+        if self.inbox.entries.lock().remove(self.id).is_some() {
             self.inbox.note();
         }
     }
@@ -270,13 +351,12 @@ impl Approver for Inbox {
         Box::pin(async move {
             let definition = request.definition();
             let mut shown = of_call(&request.context);
-            shown["kind"] = "approval".into();
             shown["arguments"] = request.arguments.as_str().into();
             shown["schema"] = definition.input_schema.to_string().into();
             shown["description"] = definition.description.as_str().into();
             shown["annotations"] = json!(definition.annotations);
             let definition = Arc::new(definition.clone());
-            match inbox.put(shown, Some(definition)).await {
+            match inbox.put(EntryKind::Approval, shown, Some(definition)).await {
                 Some(Word::OnCall(decision)) => decision,
                 _ => Decision::Defer,
             }
@@ -290,14 +370,13 @@ impl Asker for Inbox {
         let inbox = self.clone();
         Box::pin(async move {
             let mut shown = of_call(&question.context);
-            shown["kind"] = "question".into();
             shown["message"] = question.message.as_str().into();
             shown["origin"] = question.origin().into();
             match &question.form {
                 QuestionForm::Fields(schema) => shown["schema"] = schema.to_string().into(),
                 QuestionForm::Url(url) => shown["url"] = url.as_str().into(),
             }
-            match inbox.put(shown, None).await {
+            match inbox.put(EntryKind::Question, shown, None).await {
                 Some(Word::OnQuestion(answer)) => answer,
                 _ => Answer::Dismissed,
             }

@@ -3,6 +3,7 @@
 //! Events are kept in a bounded log, which every open page reads at its own speed. A page that is
 //! too slow finds that events are gone, and is told their number; nothing waits for it.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -83,6 +84,8 @@ async fn feed(
     let mut at = from;
     let mut waiting = page.options.inbox.changes();
     waiting.mark_changed();
+    let mut shown = BTreeSet::new();
+    let mut is_first = true;
     let mut sent_state = Value::Null;
     let (mut sent_frames, mut updates) = (None, offers::updates(&page));
     let mut told = page.live.dropped();
@@ -105,8 +108,21 @@ async fn feed(
         }
         if waiting.has_changed().unwrap_or_default() {
             waiting.mark_unchanged();
-            let entries = json!({"waiting": page.options.inbox.waiting()});
-            event(&mut piece, "waiting", None, &entries.to_string());
+            if is_first {
+                event(
+                    &mut piece,
+                    "waiting",
+                    None,
+                    r#"{"whole":true,"added":[],"gone":[],"count":0}"#,
+                );
+                is_first = false;
+            }
+            if let Some(change) = page.options.inbox.change(&mut shown) {
+                event(&mut piece, "waiting", None, &change.text);
+                if change.is_part {
+                    waiting.mark_changed();
+                }
+            }
         }
         let frames = frames::count(&page);
         if frames != sent_frames {

@@ -1,5 +1,6 @@
 //! The routes of the page.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, State};
@@ -113,7 +114,6 @@ async fn state(State(page): PageState) -> Response {
         "streams": *page.live.streams.borrow(),
         "lock_file": servers::has_lock(&page),
         "mcp_url": options.mcp_url,
-        "waiting": options.inbox.waiting(),
     }))
 }
 
@@ -184,8 +184,12 @@ async fn cancel(State(page): PageState, Json(wanted): Json<WantedCancellation>) 
     refused(StatusCode::NOT_FOUND, "no call of this id runs")
 }
 
+/// Returns the first entries that wait, as a change of a page that shows none.
 async fn waiting(State(page): PageState) -> Response {
-    json_of(&json!({"waiting": page.options.inbox.waiting()}))
+    match page.options.inbox.change(&mut BTreeSet::new()) {
+        Some(change) => json_text(change.text.into_bytes()),
+        None => json_of(&json!({"added": [], "gone": [], "count": 0})),
+    }
 }
 
 /// A word on an entry that waits: a decision on a call, or the answer to a question.

@@ -79,6 +79,8 @@ struct SessionTable {
     links: Vec<(String, Instant)>,
     /// Sessions by the digest of their cookie.
     open: HashMap<String, Session>,
+    /// The number of the last session that was opened. None is given again: it stands in records.
+    last: u64,
     attempts: Option<Pace>,
     saved: Option<Instant>,
 }
@@ -118,6 +120,13 @@ impl Pace {
     }
 }
 
+/// The file of sessions.
+#[derive(Default, Serialize, Deserialize)]
+struct SavedSessions {
+    last: u64,
+    open: Vec<SavedSession>,
+}
+
 /// A session in the file: digests, and times in seconds since 1970.
 #[derive(Serialize, Deserialize)]
 struct SavedSession {
@@ -132,7 +141,9 @@ impl Sessions {
     /// Returns the sessions of a page; those of its file that have not ended are open again.
     pub(super) fn new(settings: SessionSettings) -> Self {
         let mut table = SessionTable::default();
-        for saved in settings.file.as_deref().map(read).unwrap_or_default() {
+        let saved = settings.file.as_deref().map(read).unwrap_or_default();
+        table.last = saved.open.iter().map(|saved| saved.number).fold(saved.last, u64::max);
+        for saved in saved.open {
             let (Some(begun), Some(used)) = (instant(saved.begun), instant(saved.used)) else {
                 continue;
             };
@@ -180,8 +191,8 @@ impl Sessions {
         }
         let (cookie, key) = (random(), random());
         let now = Instant::now();
-        let number = table.open.values().map(|session| session.number).max().unwrap_or(0) + 1;
-        let pace = Pace::full(burst(&self.settings));
+        table.last = table.last.saturating_add(1);
+        let (number, pace) = (table.last, Pace::full(burst(&self.settings)));
         let session = Session { key: digest(&key), begun: now, used: now, pace, number };
         table.open.insert(digest(&cookie), session);
         self.save(&mut table);
@@ -250,8 +261,8 @@ impl Sessions {
             used: seconds(session.used),
             number: session.number,
         });
-        let sessions: Vec<SavedSession> = sessions.collect();
-        let written = serde_json::to_vec(&sessions)
+        let saved = SavedSessions { last: table.last, open: sessions.collect() };
+        let written = serde_json::to_vec(&saved)
             .map_err(Into::into)
             .and_then(|text| replace(path, &text, Access::Owner));
         if let Err(error) = written {
@@ -269,7 +280,7 @@ fn is_open(session: &Session, settings: &SessionSettings) -> bool {
 }
 
 /// Reads the sessions in a file; none, if it is missing or unreadable.
-fn read(path: &std::path::Path) -> Vec<SavedSession> {
+fn read(path: &std::path::Path) -> SavedSessions {
     let text = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
