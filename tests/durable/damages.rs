@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::Connection;
 use toolbox::call::JobId;
+use toolbox::context::Decision;
 use toolbox::durable::{CallFilter, CallState, Journal, Worker};
-use toolbox::{State, ToolBox, ToolCall, ToolContext, tool};
+use toolbox::testing::ScriptedModel;
+use toolbox::{Agent, State, ToolBox, ToolCall, ToolContext, tool};
 
 use crate::bounded::tokio;
 use support::Scratch;
@@ -25,7 +27,7 @@ async fn submitted(toolbox: &ToolBox, journal: &Journal) -> JobId {
 }
 
 /// What happens to the row of one call that has not ended.
-const DAMAGES: [(&str, &str); 12] = [
+const DAMAGES: [(&str, &str); 13] = [
     ("a conversation that is no JSON", "conversation = 'x'"),
     ("a conversation of another shape", "conversation = '{}'"),
     ("arguments that are no text", "arguments = CAST(x'ff' AS TEXT)"),
@@ -37,6 +39,7 @@ const DAMAGES: [(&str, &str); 12] = [
     ("an attempt beyond its range", "attempt = 1 << 40"),
     ("late results beyond their range", "late = -7"),
     ("an id that is no text", "id = CAST(x'6a6fff' AS TEXT)"),
+    ("an owner that is no text", "owner = CAST(x'ff' AS TEXT), state = 'running', attempt = 1"),
     ("a flag that is a number", "idempotent = 7, conversation = '['"),
 ];
 
@@ -82,13 +85,12 @@ async fn one_row_that_cannot_be_read_holds_up_no_other() {
             .query_row("SELECT count(*) FROM call WHERE ended IS NULL", [], |row| row.get(0))
             .unwrap();
         assert_eq!(open, 0, "{name}");
-        // It can be deleted, by its id where that is one.
-        if let [call] = &unreadable[..]
-            && call.id == ids[0].as_str()
-        {
-            assert!(journal.delete(&ids[0]).await.unwrap(), "{name}");
+        // It can be deleted, by the id that is shown.
+        if let [call] = &unreadable[..] {
+            let id = JobId::from_text(&*call.id);
+            assert!(journal.delete(&id).await.unwrap(), "{name}");
             assert!(journal.unreadable().await.unwrap().is_empty(), "{name}");
-            assert!(!journal.delete(&ids[0]).await.unwrap(), "{name}");
+            assert!(!journal.delete(&id).await.unwrap(), "{name}");
         }
     }
 }
@@ -133,5 +135,65 @@ async fn what_an_owner_that_is_gone_left_is_freed_beside_a_row_that_cannot_be_re
             all.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
         };
         assert_eq!(states, ["done", "done", "outcome_unknown"], "{name}");
+    }
+}
+
+/// What happens to one run that waits for a decision, and to its last entry.
+const RUN_DAMAGES: [(&str, &str); 8] = [
+    ("an unknown state", "UPDATE run SET state = 'asleep' WHERE key = 'one'"),
+    ("an agent that is no text", "UPDATE run SET agent = CAST(x'ff' AS TEXT) WHERE key = 'one'"),
+    ("an owner that is no text", "UPDATE run SET owner = CAST(x'ff' AS TEXT) WHERE key = 'one'"),
+    ("a negative attempt", "UPDATE run SET attempt = -3 WHERE key = 'one'"),
+    ("a key that is no text", "UPDATE run SET key = CAST(x'ff' AS TEXT) WHERE key = 'one'"),
+    (
+        "an entry that is no text",
+        "UPDATE run_entry SET entry = CAST(x'ff' AS TEXT) WHERE key = 'one' AND number = 3",
+    ),
+    (
+        "an entry that is no JSON",
+        "UPDATE run_entry SET entry = '{' WHERE key = 'one' AND number = 3",
+    ),
+    (
+        "an entry of a later version",
+        "UPDATE run_entry SET entry = '{\"slept\":1}' WHERE key = 'one' AND number = 3",
+    ),
+];
+
+#[tokio::test]
+async fn one_run_that_cannot_be_read_hides_no_other() {
+    for (name, damage) in RUN_DAMAGES {
+        let scratch = Scratch::new();
+        let path = scratch.path().join("j.db");
+        let journal = Journal::open(&path).unwrap();
+        let counter = Arc::new(AtomicU32::new(0));
+        let tool = count::tool().with_state(Arc::clone(&counter)).needs_approval();
+        let agent = |model| Agent::builder(model).tools([tool.clone()]).build().unwrap();
+        for key in ["one", "two"] {
+            let model = ScriptedModel::new().calls("count", "{}");
+            agent(model).run("x").durable(key, &journal).await.unwrap();
+        }
+        let again = || agent(ScriptedModel::answering("done"));
+        let file = Connection::open(&path).unwrap();
+        assert!(file.execute(damage, []).unwrap() > 0, "{name}");
+        let runs = journal.runs(true).await.unwrap();
+        let two = runs.iter().find(|run| run.key == "two").expect(name);
+        assert_eq!(two.pending.len(), 1, "{name}");
+        journal.recover().await.unwrap();
+        let check = journal.check().await.unwrap();
+        assert!(
+            check.faults.iter().any(|fault| fault.contains("cannot be read")),
+            "{name}: {check:?}"
+        );
+        let decisions = [(two.pending[0].id.clone(), Decision::Approve)];
+        assert!(journal.decide("two", decisions).await.unwrap(), "{name}");
+        let outcome = again().resume("two", &journal).await.unwrap();
+        assert_eq!(
+            (outcome.content.as_str(), counter.load(Ordering::SeqCst)),
+            ("done", 1),
+            "{name}"
+        );
+        // It is refused in words, and nothing of it runs.
+        let resumed = again().resume("one", &journal).await;
+        assert!(resumed.is_err() || counter.load(Ordering::SeqCst) == 1, "{name}: {resumed:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! The check of a journal's file, and the calls in it that cannot be read.
 
 use rusqlite::Connection;
+use rusqlite::types::Value;
 
 use super::journal::Journal;
 use super::rows::{self, damaged};
@@ -70,8 +71,8 @@ impl Journal {
         self.file()?.run(|connection, _| unreadable::all(connection, 1000)).await
     }
 
-    /// Deletes a call that has ended, or whose row cannot be read; returns `false` for any other, and if
-    /// there is none of this id.
+    /// Deletes a call that has ended, or whose row cannot be read, by its id or by that of
+    /// [`UnreadableCall::id`]; returns `false` for any other, and if there is none of this id.
     ///
     /// # Errors
     ///
@@ -79,14 +80,18 @@ impl Journal {
     pub async fn delete(&self, id: &JobId) -> Result<bool, StoreError> {
         let id = id.clone();
         let deleted = self.file()?.run(move |connection, shared| {
-            let mut statement = connection.prepare(&rows::query("id = ?"))?;
-            let mut found = statement.query([id.as_str()])?;
+            let (condition, value) = match unreadable::id_of(connection, id.as_str())? {
+                Some(bytes) => ("CAST(id AS BLOB) = ?", Value::from(bytes)),
+                None => ("id = ?", Value::from(id.as_str().to_owned())),
+            };
+            let mut statement = connection.prepare(&rows::query(condition))?;
+            let mut found = statement.query([&value])?;
             let Some(row) = found.next()? else { return Ok(false) };
             let (is_open, is_readable) = (rows::is_open(row), rows::read(row).is_ok());
             if is_open && is_readable {
                 return Ok(false);
             }
-            connection.execute("DELETE FROM call WHERE id = ?", [id.as_str()])?;
+            connection.execute(&format!("DELETE FROM call WHERE {condition}"), [&value])?;
             if is_open {
                 shared.closed(1);
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -244,10 +245,14 @@ pub(super) fn read_run(row: &Row<'_>) -> rusqlite::Result<RecordedRun> {
     let (state, owner): (String, Option<String>) = (row.get("state")?, row.get("owner")?);
     let state = match (state.as_str(), &owner) {
         ("ended", _) => RecordedRunState::Ended,
-        (_, Some(_)) => RecordedRunState::Running,
+        ("running" | "paused" | "decided", Some(_)) => RecordedRunState::Running,
         ("paused", None) => RecordedRunState::Paused,
         ("decided", None) => RecordedRunState::Decided,
-        _ => RecordedRunState::Interrupted,
+        ("running", None) => RecordedRunState::Interrupted,
+        _ => {
+            let unknown = format!("no run has the state {state:?}");
+            return Err(rusqlite::Error::FromSqlConversionFailure(0, Type::Text, unknown.into()));
+        }
     };
     Ok(RecordedRun {
         key: row.get("key")?,
@@ -266,10 +271,11 @@ fn with_pending(connection: &Connection, mut run: RecordedRun) -> Result<Recorde
     if run.state != RecordedRunState::Paused {
         return Ok(run);
     }
-    let entry: Option<String> = connection
+    let entry = connection
         .prepare_cached("SELECT entry FROM run_entry WHERE key = ? ORDER BY number DESC LIMIT 1")?
-        .query_row([&run.key], |row| row.get(0))
-        .optional()?;
+        .query_row([&run.key], |row| Ok(row.get::<_, String>(0).ok()))
+        .optional()?
+        .flatten();
     // Of a damaged entry `Journal::check` reports; the run can be seen, and not decided on.
     if let Some(entry) = entry
         && let Ok(Entry::Paused(paused)) = serde_json::from_str(&entry)

@@ -314,11 +314,20 @@ impl Backlog for SqliteBacklog {
                     "SELECT owner FROM call WHERE owner IS NOT NULL AND owner != ?1 \
                      UNION SELECT owner FROM run WHERE owner IS NOT NULL AND owner != ?1",
                 )?
-                .query_map([&shared.id], |row| row.get(0))?
-                .filter(|owner| {
-                    !owner.as_ref().is_ok_and(|owner: &String| owner.starts_with(PLACE))
-                })
-                .collect::<Result<Vec<String>, _>>()?;
+                .query_map([&shared.id], |row| Ok(row.get_ref(0)?.as_bytes()?.to_vec()))?
+                .filter(|owner| !owner.as_ref().is_ok_and(|own| own.starts_with(PLACE.as_bytes())))
+                .collect::<Result<Vec<Vec<u8>>, _>>()?;
+            // No journal has an id that is no text.
+            let (owners, damaged): (Vec<_>, Vec<_>) =
+                owners.into_iter().map(String::from_utf8).partition(Result::is_ok);
+            let owners: Vec<String> = owners.into_iter().flatten().collect();
+            for owner in damaged.into_iter().filter_map(Result::err) {
+                let of_owner = "CAST(owner AS BLOB) = ? AND ended IS NULL";
+                let of_owner = (of_owner, vec![owner.into_bytes().into()]);
+                let unreadable = unreadable::end(connection, of_owner, at)?;
+                shared.closed(unreadable);
+                recovered.unreadable += unreadable;
+            }
             if let Some(path) = &shared.path {
                 alive::sweep(path, &owners);
             }

@@ -48,6 +48,22 @@ pub(super) fn all(
     Ok(found)
 }
 
+/// Returns the id in the file of the call that is shown under an id, where that is no text.
+pub(super) fn id_of(connection: &Connection, shown: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    if !shown.contains(char::REPLACEMENT_CHARACTER) {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare(&query("true"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let id = bytes(row, "id");
+        if std::str::from_utf8(id).is_err() && String::from_utf8_lossy(id) == shown {
+            return Ok(Some(id.to_vec()));
+        }
+    }
+    Ok(None)
+}
+
 /// Ends the calls that meet a condition and cannot be read; returns their number. Nobody knows the
 /// outcome of one that was begun.
 pub(super) fn end(
