@@ -171,7 +171,7 @@ impl Inbox {
         let entries = self.shared.entries.lock();
         let is_gone = |id: &u64| !entries.waiting.contains_key(id);
         let gone: Vec<u64> = shown.iter().copied().filter(is_gone).collect();
-        gone.iter().for_each(|id| drop(shown.remove(id)));
+        shown.retain(|id| !is_gone(id));
         let mut added = String::new();
         let mut is_part = false;
         for (id, entry) in &entries.waiting {
