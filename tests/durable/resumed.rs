@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use toolbox::agent::{Agent, RunErrorKind, StopReason};
+use toolbox::agent::{Agent, Paused, Run, RunErrorKind, StopReason};
 use toolbox::context::{Decision, Principal};
 use toolbox::durable::{Journal, RecordedRunState, Worker};
 use toolbox::model::ModelErrorKind;
@@ -41,6 +41,73 @@ async fn paused(journal: &Journal) -> Arc<AtomicU32> {
         agent(asking(), &paid).run("Pay it").durable("clients/7.may", journal).await.unwrap();
     assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
     paid
+}
+
+/// Reads a document as another process would.
+fn read(document: &str) -> Paused {
+    serde_json::from_str(document).unwrap()
+}
+
+#[tokio::test]
+async fn a_document_of_a_pause_goes_on_once_where_a_journal_knows() {
+    type Start = fn(&Agent, Paused, Vec<(String, Decision)>, &Journal) -> Run;
+    let alone: Start = |agent, paused, decisions, _| agent.resume(paused, decisions);
+    let as_one: Start =
+        |agent, paused, decisions, journal| agent.resume(paused, decisions).durable("one", journal);
+    let as_two: Start =
+        |agent, paused, decisions, journal| agent.resume(paused, decisions).durable("two", journal);
+    let (approve, deny) = (Decision::Approve, Decision::Deny("no".into()));
+    // Whether the box has the journal; the first start, the second, and whether it is refused.
+    let cases: [(&str, bool, Start, Decision, Start, bool); 7] = [
+        ("the box knows", true, alone, approve.clone(), alone, true),
+        ("whatever was decided", true, alone, deny.clone(), alone, true),
+        ("a durable run, then another", false, as_one, approve.clone(), as_two, true),
+        ("the same durable run", false, as_one, approve.clone(), as_one, false),
+        ("the box, then a durable run", true, alone, approve.clone(), as_one, true),
+        ("a durable run, then the box", true, as_one, approve.clone(), alone, true),
+        ("nobody knows", false, alone, approve, alone, false),
+    ];
+    for (name, box_knows, first, decision, second, is_refused) in cases {
+        let journal = Journal::in_memory().unwrap();
+        let paid = Arc::new(AtomicU32::new(0));
+        let agent = |model: ScriptedModel| {
+            let toolbox = ToolBox::builder().tools(tools![pay]).shared_state(Arc::clone(&paid));
+            let toolbox = if box_knows { toolbox.journal(&journal) } else { toolbox };
+            Agent::builder(model).name("clerk").toolbox(toolbox.build().unwrap()).build().unwrap()
+        };
+        let paused = agent(asking()).run("Pay it").await.unwrap().paused.unwrap();
+        let document = serde_json::to_string(&paused).unwrap();
+        let decided = |decision: &Decision| vec![("call_1".to_owned(), decision.clone())];
+        // To wait on is no start.
+        let waits = agent(ScriptedModel::new());
+        for _ in 0..2 {
+            let none = Vec::new();
+            let outcome = alone(&waits, read(&document), none, &journal).await.unwrap();
+            assert_eq!(outcome.reason, StopReason::ApprovalNeeded, "{name}");
+        }
+        let done = agent(ScriptedModel::new().respond(|_| Ok("Done.".into())).forever());
+        let outcome = first(&done, read(&document), decided(&decision), &journal).await.unwrap();
+        assert_eq!(outcome.content, "Done.", "{name}");
+        let before = paid.load(Ordering::SeqCst);
+        let again = second(&done, read(&document), decided(&Decision::Approve), &journal).await;
+        match again {
+            Err(error) => {
+                assert!(is_refused, "{name}: {error}");
+                let RunErrorKind::AlreadyResumed { paused } = &error.kind else {
+                    panic!("{error}")
+                };
+                assert_eq!(
+                    (paused.id(), error.code()),
+                    (read(&document).id(), "run.already_resumed")
+                );
+                assert!(error.to_string().ends_with("nothing ran now"), "{error}");
+                assert_eq!(paid.load(Ordering::SeqCst), before, "{name}");
+            }
+            Ok(outcome) => assert!(!is_refused, "{name}: {outcome:?}"),
+        }
+        let is_once = paid.load(Ordering::SeqCst) <= 1;
+        assert_eq!(is_once, name != "nobody knows", "{name}");
+    }
 }
 
 #[tokio::test]

@@ -439,6 +439,11 @@ impl RunLog {
         LogScope(Arc::clone(&self.writer))
     }
 
+    /// Returns the key of the run.
+    pub(super) fn key(&self) -> &str {
+        &self.writer.claim.key
+    }
+
     pub(super) fn store(&self) -> &Arc<dyn RunStore> {
         &self.writer.store
     }

@@ -56,6 +56,7 @@ mod run_scope;
 mod settings;
 mod step;
 mod subagent;
+mod taken;
 mod trace;
 mod window;
 

@@ -110,6 +110,12 @@ pub enum RunErrorKind {
         /// The run, as it was given.
         paused: Box<Paused>,
     },
+    /// The run to resume was resumed before, as a journal knows. Its calls may have run; nothing
+    /// ran now.
+    AlreadyResumed {
+        /// The run, as it was given.
+        paused: Box<Paused>,
+    },
     /// The run to resume was [handed over](super::Handoff) by a tool that the agent has no more.
     MissingHandoff {
         /// The name of the tool.
@@ -157,6 +163,7 @@ impl RunError {
             RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
             RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
             RunErrorKind::ForeignPause { .. } => "run.foreign_pause",
+            RunErrorKind::AlreadyResumed { .. } => "run.already_resumed",
             RunErrorKind::MissingHandoff { .. } => "run.missing_handoff",
             RunErrorKind::Journal(_) => "run.journal",
             RunErrorKind::BeforeStep(_) => "run.before_step",
@@ -183,6 +190,9 @@ impl fmt::Display for RunError {
             ),
             RunErrorKind::ForeignPause { .. } => f.write_str(
                 "the paused run was made for another principal than the context it was to be resumed in",
+            ),
+            RunErrorKind::AlreadyResumed { .. } => f.write_str(
+                "the paused run was resumed before, and its calls may have run; nothing ran now",
             ),
             RunErrorKind::MissingHandoff { tool, .. } => {
                 write!(f, "the paused run was handed over by `{tool}`, which the agent has no more")

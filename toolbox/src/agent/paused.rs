@@ -34,11 +34,18 @@ pub(super) struct Spent {
 /// [`Principal`](crate::context::Principal). It holds the transcript and the arguments of the
 /// pending calls: keep it where the model and strangers cannot write.
 ///
-/// It does not know that it was resumed: each time, its approved calls run. So a program takes it
-/// away as it resumes it, for all its processes at once. A durable run (feature `durable`) has its
-/// pause in the journal, and no document that could be resumed again.
+/// The document does not know that it was resumed: each time, its approved calls would run. A
+/// journal knows (feature `durable`): that of the run
+/// ([`Run::durable`](super::Run::durable)), or else that of the agent's box
+/// ([`ToolBoxBuilder::journal`](crate::ToolBoxBuilder::journal)), refuses a second start with
+/// [`RunErrorKind::AlreadyResumed`](super::RunErrorKind::AlreadyResumed), in every process that has
+/// it. Where there is no journal, nobody refuses: then a program takes the document away as it
+/// resumes it, for all its processes at once, or keeps the [ids](Self::id) of those it resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
+    /// The id of this pause.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) id: String,
     /// The name of the agent that the run began with, or of the tool it was called as.
     pub(super) agent: String,
     /// The id of the principal that the run is made for.
@@ -196,6 +203,13 @@ pub struct PendingCall {
 }
 
 impl Paused {
+    /// Returns the id of the pause, which no other has: `pause_` and a ULID. A run that pauses again
+    /// has another. Empty in a document that was written without one.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// Returns the name of the agent that resumes the run: the one it began with, also where
     /// another has the [conversation](super::Handoff) by now.
     #[must_use]

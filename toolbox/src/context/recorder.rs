@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::cancellation::CancellationToken;
 use super::context::ToolContext;
 use super::principal::Principal;
-use crate::call::{Arguments, JobId, ToolResult};
+use crate::call::{Arguments, JobId, SharedError, ToolResult};
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 
@@ -28,6 +28,16 @@ pub(crate) trait CallRecorder: Send + Sync {
     /// Returns a recorded call, as long as it is kept.
     fn find(&self, _id: JobId) -> BoxFuture<'_, Option<KeptCall>> {
         Box::pin(async { None })
+    }
+
+    /// Takes a pause, which goes on once: returns `false` if it was taken, and not by the run of
+    /// this key.
+    fn take_pause<'a>(
+        &'a self,
+        _id: &'a str,
+        _key: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<bool, SharedError>> {
+        Box::pin(async { Ok(true) })
     }
 
     /// Cancels a recorded call, wherever it runs.

@@ -7,7 +7,7 @@ use super::backlog::{CallEnd, Claim, Hold, RecordedCall};
 use super::journal::{Journal, JournalInner, end_of};
 use super::results;
 use crate::ToolBoxBuilder;
-use crate::call::{FailureKind, JobId, ToolCall, ToolResult};
+use crate::call::{FailureKind, JobId, SharedError, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::recorder::{CallRecorder, CallToRecord, KeptCall, OpenRecord};
 use crate::context::{CancellationToken, CarriedContext, Principal, ToolContext};
@@ -101,6 +101,17 @@ impl CallRecorder for BoxRecorder {
                     None
                 }
             }
+        })
+    }
+
+    fn take_pause<'a>(
+        &'a self,
+        id: &'a str,
+        key: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<bool, SharedError>> {
+        Box::pin(async move {
+            let taken = self.journal().take_pause(id, key).await;
+            taken.map_err(|error| Arc::new(error) as SharedError)
         })
     }
 

@@ -15,7 +15,7 @@ use super::sqlite::{SqliteBacklog, deliver};
 use super::worker::Worker;
 use crate::agent::log::{BELOW, Entry, LogPlace, RunClaim, RunState, RunStore};
 use crate::agent::{Agent, Paused, PendingCall, ResumeFrom, Run};
-use crate::call::{JobId, SharedError};
+use crate::call::{JobId, SharedError, new_id};
 use crate::collection::ToolBox;
 use crate::context::recorder::CallRecorder;
 use crate::context::{Completion, Decision, ToolContext};
@@ -210,6 +210,26 @@ impl Journal {
                 Ok(decided == 1)
             })
             .await
+    }
+
+    /// Takes a pause for the run of a key, or for one start alone; `false` if another has taken it.
+    /// An engine without a file knows of none.
+    pub(super) async fn take_pause(&self, id: &str, key: Option<&str>) -> Result<bool, StoreError> {
+        let Ok(file) = self.file() else { return Ok(true) };
+        let by = key.map_or_else(|| new_id("start_"), str::to_owned);
+        let (id, at) = (id.to_owned(), to_millis(SystemTime::now()));
+        let taken = file.run(move |connection, _| {
+            connection
+                .prepare_cached(
+                    "INSERT INTO pause (id, taken_by, at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+                )?
+                .execute(params![id, by, at])?;
+            let taken: String = connection
+                .prepare_cached("SELECT taken_by FROM pause WHERE id = ?")?
+                .query_row([&id], |row| row.get(0))?;
+            Ok(taken == by)
+        });
+        taken.await
     }
 
     pub(super) fn file(&self) -> Result<&Arc<SqliteBacklog>, StoreError> {
@@ -408,6 +428,13 @@ impl RunStore for JournalRuns {
                     "UPDATE run SET owner = NULL WHERE key = ? AND owner = ? AND attempt = ?",
                 )?
                 .execute(params![key, shared.id, attempt])?;
+            // It ended before it began.
+            connection
+                .prepare_cached(
+                    "DELETE FROM run WHERE key = ?1 AND owner IS NULL \
+                     AND NOT EXISTS (SELECT 1 FROM run_entry WHERE key = ?1)",
+                )?
+                .execute([&key])?;
             Ok(())
         }));
     }

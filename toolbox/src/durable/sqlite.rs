@@ -417,7 +417,7 @@ impl Backlog for SqliteBacklog {
 }
 
 impl SqliteBacklog {
-    /// Deletes runs that ended before a time.
+    /// Deletes runs that ended before a time, and pauses that were taken before.
     pub(super) async fn purge_runs(&self, ended_before: SystemTime) -> Result<(), StoreError> {
         let before = to_millis(ended_before);
         self.run(move |connection, _| {
@@ -428,6 +428,7 @@ impl SqliteBacklog {
             connection
                 .prepare_cached("DELETE FROM run WHERE state = 'ended' AND changed < ?")?
                 .execute([before])?;
+            connection.prepare_cached("DELETE FROM pause WHERE at < ?")?.execute([before])?;
             Ok(())
         })
         .await

@@ -13,6 +13,8 @@ use crate::agent::log::{
     RunState,
 };
 use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome};
+use crate::agent::paused::{Decisions, Paused};
+use crate::agent::taken::take;
 use crate::call::{Content, JobId, ToolCall, ToolResult};
 use crate::context::{CarriedContext, Principal, ToolContext};
 use crate::cost::Cost;
@@ -55,10 +57,22 @@ pub(super) async fn open(setup: &mut Setup) -> Result<Opened, RunErrorKind> {
                 decisions.clone_from(own);
                 log.add(&Entry::Decided(own.clone()), RunState::Running).await?;
             }
+            take_pause(setup, &log, &paused, &decisions).await?;
             setup.start = Start::Resumed(paused, decisions);
         }
     }
     Ok(Opened::Run(Some(log)))
+}
+
+/// Takes the pause of a run, for that run alone.
+async fn take_pause(
+    setup: &Setup,
+    log: &RunLog,
+    paused: &Paused,
+    decisions: &Decisions,
+) -> Result<(), RunErrorKind> {
+    let journal = log.store().background();
+    take(journal, Some(log.key()), &setup.context, paused, decisions).await
 }
 
 async fn begin(setup: &Setup, log: &RunLog) -> Result<(), RunErrorKind> {
@@ -69,6 +83,7 @@ async fn begin(setup: &Setup, log: &RunLog) -> Result<(), RunErrorKind> {
             log.add(&Entry::Begin { history, context }, RunState::Running).await
         }
         Start::Resumed(paused, decisions) => {
+            take_pause(setup, log, paused, decisions).await?;
             let history = paused.open.before().clone();
             log.add(&Entry::Begin { history, context }, RunState::Running).await?;
             log.add(&Entry::Paused(paused.clone()), RunState::Running).await?;

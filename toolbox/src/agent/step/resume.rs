@@ -7,6 +7,7 @@ use super::end::End;
 use super::legs::Leg;
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Decisions, Paused, PausedTranscript, decisions_below};
+use crate::agent::taken::take;
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::context::{Decision, Principal};
 use crate::event::{decided, shown_arguments};
@@ -30,6 +31,13 @@ impl ActiveRun {
             let paused = Box::new(paused);
             let agent = leg.handed.began_as().to_owned();
             return Some(End::Failed(RunErrorKind::ForeignPause { agent, paused }));
+        }
+        // A run with a log took it as that began.
+        if conversation.log.is_none()
+            && let Some(journal) = &conversation.toolbox().shared.settings.journal
+            && let Err(kind) = take(&**journal, None, &leg.given, &paused, decisions).await
+        {
+            return Some(End::Failed(kind));
         }
         account.resume(&paused);
         match &paused.open {

@@ -9,7 +9,7 @@ use crate::agent::handle::{PauseFlag, SteeredInput};
 use crate::agent::log::{LoggedMessage, RunLog};
 use crate::agent::paused::{Paused, PausedTranscript};
 use crate::agent::run_scope::RunScope;
-use crate::call::Content;
+use crate::call::{Content, new_id};
 use crate::context::Principal;
 use crate::event::EventKind;
 use crate::model::{History, ToolChoice};
@@ -103,6 +103,7 @@ impl ActiveRun {
         }
         let (scope, window) = (&conversation.scope, &conversation.window);
         Paused {
+            id: new_id("pause_"),
             agent: leg.handed.began_as().to_owned(),
             principal: Principal::of(&scope.base).as_str().to_owned(),
             task: window.task_positions(open.before()),
