@@ -388,3 +388,20 @@ fn a_tool_takes_a_few_times_its_text() {
         assert!(read < 64 << 10, "{read} bytes");
     });
 }
+
+#[test]
+fn schemas_below_each_other_are_looked_at_once() {
+    alone(|| {
+        for keyword in ["if", "not"] {
+            let nested = |levels: usize| {
+                let leaf = json!({"type": "string"});
+                let deep = (0..levels).fold(leaf, |below, _| json!({ keyword: below }));
+                taking(json!({"type": "object", "properties": {"any": deep}}))
+            };
+            grows(keyword, 40, 6, nested, |toolbox| {
+                let result = call(toolbox, "t", r#"{"any": 1}"#);
+                assert!(!result.text().contains("cannot be checked"), "{}", result.text());
+            });
+        }
+    });
+}

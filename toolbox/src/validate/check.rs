@@ -116,8 +116,7 @@ impl<'a> Checker<'a> {
 
     /// Returns `true` if every keyword of a schema is supported.
     pub(super) fn is_read(&mut self, schema: &'a Value) -> bool {
-        let known = self.read.entry(std::ptr::from_ref(schema));
-        *known.or_insert_with(|| read::is_read(schema, self.refs))
+        read::is_read(schema, self.refs, &mut self.read)
     }
 
     /// Checks one value and everything in it.

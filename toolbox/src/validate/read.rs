@@ -5,7 +5,7 @@
 //! supported.
 
 use crate::schema::Keywords as _;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -15,13 +15,38 @@ use super::references::{REFERENCES, References, subschemas};
 const OPTIONAL: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
 
 /// Returns `true` if every keyword of a schema, and of the schemas that it refers to, is supported
-/// in the form it has.
-pub(super) fn is_read<'s>(schema: &'s Value, refs: &References<'s>) -> bool {
+/// in the form it has. `known` has the answers so far, by the address of the schema: each schema is
+/// looked at once, however many hold it.
+pub(super) fn is_read<'s>(
+    schema: &'s Value,
+    refs: &References<'s>,
+    known: &mut HashMap<*const Value, bool>,
+) -> bool {
     let mut seen = HashSet::new();
+    let is_read = is_new_read(schema, refs, known, &mut seen);
+    if is_read {
+        // What is below it is read as well.
+        known.extend(seen.into_iter().map(|below| (below, true)));
+    }
+    known.insert(std::ptr::from_ref(schema), is_read);
+    is_read
+}
+
+fn is_new_read<'s>(
+    schema: &'s Value,
+    refs: &References<'s>,
+    known: &HashMap<*const Value, bool>,
+    seen: &mut HashSet<*const Value>,
+) -> bool {
     // Dynamic references of one name have the same targets.
     let mut followed = HashSet::new();
     let mut open = vec![schema];
     while let Some(next) = open.pop() {
+        match known.get(&std::ptr::from_ref(next)) {
+            Some(true) => continue,
+            Some(false) => return false,
+            None => {}
+        }
         let Some(map) = next.as_object().filter(|_| seen.insert(std::ptr::from_ref(next))) else {
             continue;
         };
