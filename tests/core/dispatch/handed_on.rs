@@ -9,8 +9,9 @@ use toolbox::context::Taint;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
 use toolbox::tool::Next;
-use toolbox::{History, State, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext, ToolResult};
+use toolbox::{State, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext, ToolResult};
 
+use super::provenance::is_tainted_later;
 use support::{agent, says};
 
 /// A tool whose function reads its context and returns a text.
@@ -217,16 +218,6 @@ async fn a_call_beside_it_is_not_marked() {
     assert_eq!((quiet.text().as_ref(), quiet.is_untrusted()), ("true", false));
     assert!(loud.is_untrusted());
     assert!(taint.is_tainted());
-}
-
-/// Runs the conversation on with the tools, and returns whether it is tainted then.
-async fn is_tainted_later(history: &History, tools: Vec<Tool>) -> bool {
-    let history = serde_json::from_str(&serde_json::to_string(history).unwrap()).unwrap();
-    let taint = Taint::new();
-    let context = ToolContext::new().with(taint.clone());
-    let model = ScriptedModel::answering("ok");
-    agent(&model, tools).run("go on").with_history(history).in_context(context).await.unwrap();
-    taint.is_tainted()
 }
 
 #[tokio::test]

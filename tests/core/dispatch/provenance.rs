@@ -217,7 +217,7 @@ fn now() -> std::time::Instant {
 }
 
 /// Goes on with a transcript as it was kept, and says whether it counts as tainted.
-async fn is_tainted_later(history: &History, tools: Vec<Tool>) -> bool {
+pub(super) async fn is_tainted_later(history: &History, tools: Vec<Tool>) -> bool {
     let kept = serde_json::to_string(history).unwrap();
     let history: History = serde_json::from_str(&kept).unwrap();
     let taint = Taint::new();

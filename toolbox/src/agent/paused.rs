@@ -203,8 +203,8 @@ pub struct PendingCall {
 }
 
 impl Paused {
-    /// Returns the id of the pause, which no other has: `pause_` and a ULID. A run that pauses again
-    /// has another. Empty in a document that was written without one.
+    /// Returns the id of the pause, which no other has: `pause_` and a ULID. A run that pauses
+    /// again has another. Empty in a document that was written without one.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -47,7 +47,8 @@ pub fn verify(files: &[impl AsRef<Path>]) -> Result<AuditReport, AuditError> {
 ///
 /// # Errors
 ///
-/// As for [`verify`], and [`AuditError::Incomplete`] without lines that the log is known to have had.
+/// As for [`verify`], and [`AuditError::Incomplete`] without lines that the log is known to have
+/// had.
 pub fn verify_log(path: impl AsRef<Path>) -> Result<AuditReport, AuditError> {
     AuditCheck::of_log(path).run()
 }
@@ -94,8 +95,8 @@ impl AuditCheck {
         Self { files, from: 1, head: None }
     }
 
-    /// Takes a log that lacks the lines before this number. Default 1: a log without its first lines is
-    /// broken.
+    /// Takes a log that lacks the lines before this number. Default 1: a log without its first
+    /// lines is broken.
     pub fn from(mut self, seq: u64) -> Self {
         self.from = seq;
         self

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The mark of a call that met text of others. It is set with those of the calls that it is a part of.
+/// The mark of a call that met text of others. It is set with those of the calls that it is a part
+/// of.
 #[derive(Debug)]
 pub(crate) struct CallMark {
     is_set: AtomicBool,

@@ -37,10 +37,10 @@ const LONGEST_URL: usize = 2048;
 /// Text of others that a call met, in its own result or in that of a call that its handler made, stays with the result: see
 /// [`ToolResult::is_untrusted`].
 ///
-/// It is a value in the [`ToolContext`](crate::ToolContext), and clones share one record. An agent's run adds one
-/// unless its context has one, and shares it with the agents below. A program that calls tools
-/// itself, or that keeps a conversation over several runs, passes its own; a context without one is
-/// never tainted.
+/// It is a value in the [`ToolContext`](crate::ToolContext), and clones share one record. An
+/// agent's run adds one unless its context has one, and shares it with the agents below. A program
+/// that calls tools itself, or that keeps a conversation over several runs, passes its own; a
+/// context without one is never tainted.
 ///
 /// ```
 /// use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
@@ -119,7 +119,8 @@ impl Taint {
         Self { record: Arc::new(record), call: None }
     }
 
-    /// Returns the taint as a call in the conversation has it: what it marks is of that call as well.
+    /// Returns the taint as a call in the conversation has it: what it marks is of that call as
+    /// well.
     pub(super) fn within(&self, call: Arc<CallMark>) -> Self {
         Self { record: Arc::clone(&self.record), call: Some(call) }
     }

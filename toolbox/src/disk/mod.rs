@@ -1,4 +1,5 @@
-//! Files: their real paths, replacing them as a whole, and the check that what was synced is on the disk.
+//! Files: their real paths, replacing them as a whole, and the check that what was synced is on the
+//! disk.
 
 #[cfg(feature = "page")]
 mod replaced;

@@ -14,8 +14,8 @@ pub(crate) enum Access {
     Unchanged,
 }
 
-/// Replaces a file as a whole, and makes it if it does not exist. A link stays, and the file it leads
-/// to is replaced. Nothing that lies beside it is written to.
+/// Replaces a file as a whole, and makes it if it does not exist. A link stays, and the file it
+/// leads to is replaced. Nothing that lies beside it is written to.
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     let path = super::real(path)?;
     let folder = path.parent().unwrap_or_else(|| Path::new("."));

@@ -1,7 +1,8 @@
 //! The lock file by which others see that a process lives.
 //!
-//! A file that is there, is the one that its process made, and is not locked, shows that the process has ended. One that is
-//! missing, is a copy, or cannot be opened shows nothing: then the lease decides.
+//! A file that is there, is the one that its process made, and is not locked, shows that the
+//! process has ended. One that is missing, is a copy, or cannot be opened shows nothing: then the
+//! lease decides.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// A file that is locked as long as this process lives, in a folder beside the database.
 ///
-/// The system unlocks it when the process ends, however it ends. It stays until nothing belongs to its
-/// owner any more.
+/// The system unlocks it when the process ends, however it ends. It stays until nothing belongs to
+/// its owner any more.
 pub(super) struct LockFile(File);
 
 impl LockFile {

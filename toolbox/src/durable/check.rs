@@ -61,8 +61,8 @@ impl Journal {
         self.file()?.run(|connection, _| check(connection)).await
     }
 
-    /// Returns the calls whose rows cannot be read, in the order of their ids, up to 1000. They are in no
-    /// other list; one that was open ends when a worker meets it, or its owner is gone.
+    /// Returns the calls whose rows cannot be read, in the order of their ids, up to 1000. They are
+    /// in no other list; one that was open ends when a worker meets it, or its owner is gone.
     ///
     /// # Errors
     ///

@@ -24,7 +24,8 @@ pub(super) fn select(
     Ok(select_readable(connection, condition, values, limit)?.0)
 }
 
-/// Returns calls up to a limit, and the number of rows that were skipped because they cannot be read.
+/// Returns calls up to a limit, and the number of rows that were skipped because they cannot be
+/// read.
 pub(super) fn select_readable(
     connection: &Connection,
     condition: &str,

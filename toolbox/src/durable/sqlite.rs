@@ -453,7 +453,8 @@ pub(super) fn deliver(
     Ok(new)
 }
 
-/// Returns calls that may be claimed, the oldest first. Those that cannot be read are ended on the way.
+/// Returns calls that may be claimed, the oldest first. Those that cannot be read are ended on the
+/// way.
 fn waiting(
     connection: &Connection,
     shared: &Shared,

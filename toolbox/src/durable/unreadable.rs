@@ -1,6 +1,7 @@
 //! Rows of calls that cannot be read: a damage that stays with its row.
 //!
-//! They are skipped where calls are listed, ended where they would run, and listed and deleted by themselves.
+//! They are skipped where calls are listed, ended where they would run, and listed and deleted by
+//! themselves.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};

@@ -156,8 +156,8 @@ impl Mounted {
     }
 
     /// Approves another definition of a tool in place of the pinned one, by the
-    /// [digest](super::WithheldOffer::digest) of the status that showed it; returns `false` if no worker
-    /// offers that definition any more.
+    /// [digest](super::WithheldOffer::digest) of the status that showed it; returns `false` if no
+    /// worker offers that definition any more.
     #[allow(clippy::must_use_candidate, reason = "approving is enough")]
     pub fn approve(&self, tool: &str, digest: &str) -> bool {
         let approved = {
@@ -461,7 +461,8 @@ async fn follow(board: Weak<Board>, first: Bucket) {
 /// The exchanges of the tools in a box: one for all changes that come while it may not be made.
 struct Exchanges {
     is_wanted: bool,
-    /// The earliest time of the next: they take a tenth of the time at most, however many offers come.
+    /// The earliest time of the next: they take a tenth of the time at most, however many offers
+    /// come.
     earliest: Instant,
 }
 

@@ -90,8 +90,8 @@ struct Waiting {
 
 /// What a page that shows some entries has to show instead.
 pub(super) struct InboxChange {
-    /// `added`, the entries that are new to it, the oldest first; `gone`, the ids of those that wait no longer;
-    /// `count`, the number of those that wait.
+    /// `added`, the entries that are new to it, the oldest first; `gone`, the ids of those that
+    /// wait no longer; `count`, the number of those that wait.
     pub(super) text: String,
     /// `true` if more are new to it than fit in.
     pub(super) is_part: bool,
@@ -165,8 +165,8 @@ impl Inbox {
         self.len() == 0
     }
 
-    /// Returns what a page has to show in place of the entries that it shows, and notes it; `None` if that
-    /// is the same.
+    /// Returns what a page has to show in place of the entries that it shows, and notes it; `None`
+    /// if that is the same.
     pub(super) fn change(&self, shown: &mut BTreeSet<u64>) -> Option<InboxChange> {
         let entries = self.shared.entries.lock();
         let is_gone = |id: &u64| !entries.waiting.contains_key(id);
