@@ -91,7 +91,6 @@ async fn captured(builder: ToolBoxBuilder, name: &str, arguments: &str) -> Seen 
         token.cancel();
     }
     let context = ToolContext::new().with_completions(sender).with_cancellation(token);
-    register_call_site().await;
     {
         let subscriber = tracing_subscriber::registry().with(capture.clone());
         let _guard = tracing::subscriber::set_default(subscriber);
@@ -102,14 +101,6 @@ async fn captured(builder: ToolBoxBuilder, name: &str, arguments: &str) -> Seen 
         }
     }
     std::mem::take(&mut *capture.0.lock().unwrap())
-}
-
-/// Makes a call under a subscriber. One that comes while another test registers the call site of
-/// the span is not asked about it.
-async fn register_call_site() {
-    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry());
-    let toolbox = ToolBox::builder().tools(tools()).build().unwrap();
-    toolbox.call(ToolCall::new("0", "fine", "{}")).await;
 }
 
 #[tokio::test]
@@ -212,7 +203,6 @@ async fn a_run_is_a_span_with_its_requests_and_calls_in_it() {
         .named("gpt-9");
     let agent = Agent::builder(model).name("clerk").tools(tools()).build().unwrap();
     let context = ToolContext::new().with(toolbox::context::Conversation::new("cli", "chat-7"));
-    register_call_site().await;
     {
         let subscriber = tracing_subscriber::registry().with(capture.clone());
         let _guard = tracing::subscriber::set_default(subscriber);

@@ -189,9 +189,6 @@ impl io::Write for Log {
 
 #[tokio::test]
 async fn a_token_goes_no_further_than_its_verifier() {
-    // With one subscriber alone, a place that logs first on the thread of another test would be
-    // silent everywhere (https://github.com/tokio-rs/tracing/issues/3611).
-    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
