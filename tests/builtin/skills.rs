@@ -102,3 +102,55 @@ fn a_folder_that_cannot_be_used_says_why() {
         Skills::from_folder("no/such/folder").unwrap_err().to_string().starts_with("cannot read")
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn no_file_outside_of_the_folder_is_read() {
+    use std::os::unix::fs::symlink;
+
+    let outside = Folder::new("outside", &[("secret.md", "SECRET"), ("s/SKILL.md", "SECRET")]);
+    let at = |name: &str| outside.0.join(name);
+    // What is made in a folder with one skill, and whether the folder can still be used.
+    type Make<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
+    let cases: [(&str, Make<'_>, Option<&str>); 6] = [
+        (
+            "link",
+            Box::new(|to| symlink(at("secret.md"), to.join("b.md")).unwrap()),
+            Some("is a link to a place outside"),
+        ),
+        (
+            "linked-folder",
+            Box::new(|to| symlink(at("s"), to.join("b")).unwrap()),
+            Some("is a link to a place outside"),
+        ),
+        (
+            "hard",
+            Box::new(|to| std::fs::hard_link(at("secret.md"), to.join("b.md")).unwrap()),
+            Some("or a hard link"),
+        ),
+        (
+            "nowhere",
+            Box::new(|to| symlink("nowhere", to.join("b.md")).unwrap()),
+            Some("cannot read"),
+        ),
+        (
+            "pipe",
+            Box::new(|to| {
+                let kind = rustix::fs::FileType::Fifo;
+                rustix::fs::mknodat(rustix::fs::CWD, to.join("b.md"), kind, 0o600.into(), 0)
+                    .unwrap();
+            }),
+            Some("it is no file"),
+        ),
+        ("within", Box::new(|to| symlink("a", to.join("b")).unwrap()), None),
+    ];
+    for (name, make, expected) in cases {
+        let folder = Folder::new(name, &[("a/SKILL.md", "fine")]);
+        make(&folder.0);
+        match (Skills::from_folder(&folder.0), expected) {
+            (Ok(skills), None) => assert_eq!(skills.skills().len(), 2, "{name}"),
+            (Err(error), Some(says)) => assert!(error.to_string().contains(says), "{error}"),
+            (found, _) => panic!("{name}: {found:?}"),
+        }
+    }
+}

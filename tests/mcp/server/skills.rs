@@ -332,6 +332,9 @@ async fn nothing_leads_out_of_the_folder() {
     symlink(home.join("outside"), folder.join("a/more")).unwrap();
     symlink(home.join("outside"), folder.join("outside")).unwrap();
     symlink("a", folder.join("b")).unwrap();
+    fs::hard_link(home.join("outside/secret.txt"), folder.join("a/hard.txt")).unwrap();
+    fs::create_dir(folder.join("hard")).unwrap();
+    fs::hard_link(home.join("outside/SKILL.md"), folder.join("hard/SKILL.md")).unwrap();
     let pipe = folder.join("a/pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .unwrap();
@@ -343,8 +346,17 @@ async fn nothing_leads_out_of_the_folder() {
     assert_eq!(files, ["skill://a/SKILL.md", "skill://a/own.txt"]);
     let problems = served.folder.problems();
     assert_eq!(problems.iter().filter(|problem| problem.contains("is a link")).count(), 4);
-    assert_eq!(problems.len(), 5, "{problems:?}");
-    for uri in ["a/secret.txt", "a/more/secret.txt", "outside/SKILL.md", "b/SKILL.md", "a/pipe"] {
+    assert_eq!(problems.iter().filter(|problem| problem.contains("is a hard link")).count(), 2);
+    assert_eq!(problems.len(), 7, "{problems:?}");
+    for uri in [
+        "a/secret.txt",
+        "a/more/secret.txt",
+        "outside/SKILL.md",
+        "b/SKILL.md",
+        "a/pipe",
+        "a/hard.txt",
+        "hard/SKILL.md",
+    ] {
         let answer = read(&mut peer, &format!("skill://{uri}")).await;
         assert_eq!(answer["error"]["code"], -32602, "{uri}: {answer}");
     }
@@ -360,6 +372,10 @@ async fn nothing_leads_out_of_the_folder() {
         fs::remove_file(&place).unwrap();
         fs::rename(home.join("aside"), &place).unwrap();
     }
+    fs::remove_file(folder.join("a/own.txt")).unwrap();
+    fs::hard_link(home.join("outside/secret.txt"), folder.join("a/own.txt")).unwrap();
+    let answer = read(&mut peer, "skill://a/own.txt").await.to_string();
+    assert!(!answer.contains("secret\""), "{answer}");
     // A name of a file that people would misread.
     fs::write(folder.join("a/two\nlines"), "x").unwrap();
     assert_eq!(uris(&mut peer).await, Vec::<String>::new());

@@ -21,7 +21,8 @@ const MAX_BYTES: u64 = 256 << 10;
 /// A skill is a file `<name>.md`, or a folder with a file `SKILL.md` in it. It may begin with a
 /// head, between lines of `---`, with its `name:` and its `description:`; else the name is that of
 /// the file or folder, and the description its first line. The files are read once, when the folder
-/// is; a model can only ask for what was found then. A file may hold up to 256 KiB.
+/// is; a model can only ask for what was found then. A file may hold up to 256 KiB. No file outside
+/// of the folder is read: a link may lead to another place in it, and a hard link is refused.
 ///
 /// ```no_run
 /// use toolbox::ToolBox;
@@ -55,10 +56,11 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`SkillsError`] if the folder or a file cannot be read, a file is too large or is no text,
-    /// two skills have one name, or there is none.
+    /// [`SkillsError`] if the folder or a file cannot be read, a file is too large, is no text, or
+    /// is or may be outside of the folder, two skills have one name, or there is none.
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, SkillsError> {
         let folder = folder.as_ref();
+        let real = real(folder)?;
         let mut skills = Vec::new();
         for path in entries(folder)? {
             if path.is_dir() {
@@ -66,11 +68,11 @@ impl Skills {
                 if main.is_file() {
                     let files = entries(&path)?.into_iter().filter(|file| *file != main);
                     let files = files.filter_map(|file| name_of(&file, false)).collect();
-                    skills.push(Skill::read(&main, name_of(&path, false), files)?);
+                    skills.push(Skill::read(&main, &real, name_of(&path, false), files)?);
                 }
             } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
             {
-                skills.push(Skill::read(&path, name_of(&path, true), Vec::new())?);
+                skills.push(Skill::read(&path, &real, name_of(&path, true), Vec::new())?);
             }
         }
         skills.sort_by(|a, b| a.name.cmp(&b.name));
@@ -105,9 +107,26 @@ impl Skills {
 }
 
 impl Skill {
-    fn read(path: &Path, name: Option<String>, files: Vec<String>) -> Result<Self, SkillsError> {
+    fn read(
+        path: &Path,
+        folder: &Path,
+        name: Option<String>,
+        files: Vec<String>,
+    ) -> Result<Self, SkillsError> {
         let failed = |error| SkillsError::Io { path: path.to_owned(), error };
-        let length = fs::metadata(path).map_err(failed)?.len();
+        let metadata = fs::metadata(path).map_err(failed)?;
+        // Opening a pipe would wait for its writer.
+        if !metadata.is_file() {
+            return Err(failed(io::Error::other("it is no file")));
+        }
+        #[cfg(unix)]
+        let has_other_name = std::os::unix::fs::MetadataExt::nlink(&metadata) > 1;
+        #[cfg(not(unix))]
+        let has_other_name = false;
+        if has_other_name || !real(path)?.starts_with(folder) {
+            return Err(SkillsError::Outside(path.to_owned()));
+        }
+        let length = metadata.len();
         if length > MAX_BYTES {
             return Err(SkillsError::TooLarge { path: path.to_owned(), bytes: length });
         }
@@ -127,6 +146,10 @@ impl Skill {
             files,
         })
     }
+}
+
+fn real(path: &Path) -> Result<PathBuf, SkillsError> {
+    path.canonicalize().map_err(|error| SkillsError::Io { path: path.to_owned(), error })
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, SkillsError> {
@@ -200,6 +223,8 @@ pub enum SkillsError {
         /// Its size, in bytes.
         bytes: u64,
     },
+    /// This file is a link to a place outside of the folder, or a hard link, which may be one.
+    Outside(PathBuf),
     /// Two skills have this name.
     NameTaken(String),
     /// There is no skill in this folder.
@@ -213,6 +238,11 @@ impl fmt::Display for SkillsError {
             Self::TooLarge { path, bytes } => {
                 write!(f, "{} has {bytes} bytes; a skill may have {MAX_BYTES}", path.display())
             }
+            Self::Outside(path) => write!(
+                f,
+                "{} is a link to a place outside of the folder, or a hard link, which may be one: copy the file into the folder",
+                path.display()
+            ),
             Self::NameTaken(name) => write!(f, "two skills are named `{name}`"),
             Self::None(path) => write!(
                 f,

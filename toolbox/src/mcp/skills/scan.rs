@@ -134,6 +134,12 @@ impl Entries {
                     }
                 },
                 Ok(kind) if kind.is_file() => match entry.metadata() {
+                    Ok(metadata) if has_other_name(&metadata) => {
+                        self.passed_over.push((
+                            path,
+                            "is a hard link, which may be of a file outside of the folder",
+                        ));
+                    }
                     Ok(metadata) => {
                         self.files.insert(path, metadata.len());
                     }
@@ -148,6 +154,14 @@ impl Entries {
             }
         }
     }
+}
+
+/// Returns `true` if a file has another name, which may be outside of the folder.
+fn has_other_name(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    return cap_std::fs::MetadataExt::nlink(metadata) > 1;
+    #[cfg(not(unix))]
+    return !metadata.is_file();
 }
 
 /// Returns `true` if a name has no character that a URI or a person would misread.
@@ -299,7 +313,14 @@ fn open(dir: &Dir, path: &str) -> io::Result<File> {
         return Err(io::Error::other("a link took the place of the file"));
     }
     let file = dir.open_with(Path::new(path), &options)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if has_other_name(&metadata) {
+        return Err(io::Error::other("a hard link took the place of the file"));
+    }
+    Ok(file)
 }
 
 /// Reads a file below a folder that has at most so many bytes.
