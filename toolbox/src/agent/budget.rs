@@ -56,7 +56,8 @@ impl UsageLimits {
         self
     }
 
-    /// Limits the calls of tools. Never exceeded: calls beyond it are refused.
+    /// Limits the calls that models make. Never exceeded: calls beyond it are refused. What a tool
+    /// calls itself, as [`Gateway`](crate::search::Gateway) does, is part of its own call.
     #[must_use]
     pub fn max_calls(mut self, calls: u64) -> Self {
         self.calls = calls;
