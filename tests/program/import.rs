@@ -542,6 +542,156 @@ fn what_was_written_between_two_undos_is_kept() {
     assert_eq!(user.read(file), versions[0]);
 }
 
+/// Settings of programs outside of their entries: the file of the servers, the key of the list, the
+/// file of the setting, the setting, and what becomes of `s`.
+const OUTSIDE: [(&str, &str, &str, &str, &str); 33] = [
+    (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"s_*": false}}"#, "left"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"s*": false}}"#, "left"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"s_wipe": false}}"#, "left"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"*": false, "s_read": true}}"#, "both"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"s_*": true}}"#, "enabled"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"bash": false, "t_x": false}}"#, "other"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"permission": {"s_*": "deny"}}"#, "left"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"permission": {"s": {"x": "allow", "*": "ask"}}}"#, "left"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"permission": {"s_*": "allow", "bash": "ask"}}"#, "enabled"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"permission": "ask"}"#, "both"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"agent": {"s": {"tools": {"s_x": false}}}}"#, "left"),
+    (OPENCODE, "mcp", OPENCODE, r#"{"agent": {"s": {"model": "x"}}}"#, "enabled"),
+    (OPENCODE, "mcp", ".config/opencode/opencode.jsonc", r#"{"tools": {"s_*": false}}"#, "left"),
+    ("project/opencode.json", "mcp", OPENCODE, r#"{"tools": {"s_*": false}}"#, "left"),
+    (VSCODE, "servers", VSCODE_SETTINGS, r#"{"chat.mcp.access": "none"}"#, "disabled"),
+    (VSCODE, "servers", VSCODE_SETTINGS, r#"{"chat.mcp.enabled": false}"#, "disabled"),
+    (VSCODE, "servers", VSCODE_SETTINGS, r#"{"chat.mcp.access": "all"}"#, "enabled"),
+    (
+        "project/.vscode/mcp.json",
+        "servers",
+        VSCODE_SETTINGS,
+        r#"{"chat.mcp.access": "none"}"#,
+        "disabled",
+    ),
+    (
+        VSCODE,
+        "servers",
+        "project/.vscode/settings.json",
+        r#"{"chat.mcp.access": "none"}"#,
+        "enabled",
+    ),
+    (MCP_JSON, "mcpServers", CLAUDE, r#"{"permissions": {"deny": ["mcp__s__wipe"]}}"#, "left"),
+    (MCP_JSON, "mcpServers", CLAUDE, r#"{"permissions": {"deny": ["mcp__s"]}}"#, "left"),
+    (MCP_JSON, "mcpServers", CLAUDE, r#"{"permissions": {"ask": ["mcp__s__*"]}}"#, "left"),
+    (MCP_JSON, "mcpServers", CLAUDE, r#"{"permissions": {"deny": ["mcp__*"]}}"#, "both"),
+    (
+        MCP_JSON,
+        "mcpServers",
+        CLAUDE,
+        r#"{"permissions": {"allow": ["mcp__s__x"], "deny": ["Bash(rm s)", "mcp__sx__y"]}}"#,
+        "enabled",
+    ),
+    (MCP_JSON, "mcpServers", CLAUDE, r#"{"deniedMcpServers": [{"serverName": "s"}]}"#, "disabled"),
+    (
+        ".cursor/mcp.json",
+        "mcpServers",
+        ".cursor/cli-config.json",
+        r#"{"permissions": {"deny": ["Mcp(s:wipe)"]}}"#,
+        "left",
+    ),
+    (
+        ".cursor/mcp.json",
+        "mcpServers",
+        ".cursor/cli-config.json",
+        r#"{"permissions": {"deny": ["Mcp(*:wipe)"]}}"#,
+        "both",
+    ),
+    (
+        ".cursor/mcp.json",
+        "mcpServers",
+        ".cursor/cli-config.json",
+        r#"{"permissions": {"deny": ["Shell(s)"]}}"#,
+        "enabled",
+    ),
+    (GEMINI, "mcpServers", GEMINI, r#"{"excludeTools": ["wipe"]}"#, "both"),
+    (
+        GEMINI,
+        "mcpServers",
+        GEMINI,
+        r#"{"tools": {"exclude": ["run_shell_command(rm)", "EditTool"]}}"#,
+        "enabled",
+    ),
+    (
+        ZED,
+        "context_servers",
+        ZED,
+        r#"{"agent": {"profiles": {"write": {"context_servers": {"s": {"tools": {"wipe": false}}}}}}}"#,
+        "left",
+    ),
+    (
+        ZED,
+        "context_servers",
+        ZED,
+        r#"{"agent": {"profiles": {"s": {"context_servers": {"s": {"tools": {"x": true}}}, "tools": {"x": false}}}}}"#,
+        "enabled",
+    ),
+    (
+        ZED,
+        "context_servers",
+        ZED,
+        r#"{"agent": {"tool_permissions": {"tools": {"mcp:s:wipe": {"default": "deny"}}}}}"#,
+        "left",
+    ),
+];
+const OPENCODE: &str = ".config/opencode/opencode.json";
+const VSCODE: &str = ".config/Code/User/mcp.json";
+const VSCODE_SETTINGS: &str = ".config/Code/User/settings.json";
+const MCP_JSON: &str = "project/.mcp.json";
+const CLAUDE: &str = ".claude/settings.json";
+const GEMINI: &str = ".gemini/settings.json";
+const ZED: &str = ".config/zed/settings.json";
+
+#[test]
+fn settings_outside_of_entries_restrict_what_is_taken_over() {
+    for (file, list, settings_file, settings, expected) in OUTSIDE {
+        let user = User::new();
+        let mut settings: Value = serde_json::from_str(settings).expect("JSON");
+        let server = match list {
+            "mcp" => json!({"type": "local", "command": ["a"]}),
+            _ => json!({"command": "a"}),
+        };
+        let servers = json!({"s": server, "t": server});
+        if file == settings_file {
+            settings[list] = servers;
+        } else {
+            user.write(file, json!({ list: servers }).to_string());
+        }
+        user.write(settings_file, settings.to_string());
+        let shown = user.run(&["import", "--project", "--write", "--point"]);
+        let point = user.read(file);
+        let fate = |name: &str| {
+            let taken = &user.servers()[name];
+            let stays = point.contains(&format!("\"{name}\":{{\"command\""))
+                || point.contains(&format!("\"{name}\":{{\"type\""));
+            match (taken, &taken["enabled"], stays) {
+                (Value::Null, ..) => "lost",
+                (_, Value::Bool(false), false) => "disabled",
+                (_, Value::Null, false) => "enabled",
+                _ => "left",
+            }
+        };
+        let of_other = match expected {
+            "both" | "other" => "left",
+            "disabled" if list == "servers" => "disabled",
+            _ => "enabled",
+        };
+        let of_own = match expected {
+            "both" => "left",
+            "other" => "enabled",
+            fate => fate,
+        };
+        assert_eq!((fate("s"), fate("t")), (of_own, of_other), "{settings}: {shown:?} {point}");
+        let names_file = shown.out.contains(&format!("in {}", user.path(settings_file).display()));
+        assert_eq!(names_file, expected != "enabled", "{settings}: {shown:?}");
+    }
+}
+
 /// Writes the files of a case.
 type Files = Box<dyn Fn(&User) -> Vec<(&'static str, Value)>>;
 
@@ -692,7 +842,7 @@ fn what_may_hold_a_token_is_for_its_owner_alone() {
     user.run(&["import", "--write"]).check(0, "others could read", "");
     assert_eq!(user.mode("ours.jsonc"), 0o600);
     user.allow("ours.jsonc", 0o666);
-    user.run(&["init", "--force"]).check(0, "wrote", "");
+    user.run(&["init", "--force"]).check(0, "others could read", "");
     assert_eq!(user.mode("ours.jsonc"), 0o600);
     // A link in the place of a file that is made is neither followed nor emptied.
     let target = user.path("target");

@@ -294,6 +294,31 @@ fn a_file_with_a_fault_changes_nothing_until_it_is_corrected() {
 }
 
 #[test]
+fn rules_that_no_tool_meets_are_reported_with_each_change() {
+    let with = |rules: Value| {
+        json!({"mcp": {"a": few("pid,echo")}, "settings": {"blacklist": rules}}).to_string()
+    };
+    let unmet = |rule: &str| {
+        format!("the rule `{rule}` of `blacklist` matches none of the tools that are there")
+    };
+    let mut host = Host::start(&with(json!(["pid", "pidd"])), &["serve"]);
+    host.reported(&unmet("pidd"));
+    host.rename(with(json!(["pid", "ech", "a_*"])).as_bytes());
+    host.reported(&unmet("ech"));
+    // None is reported where all are met, and none before the tools are known.
+    host.rename(with(json!(["echo"])).as_bytes());
+    host.applied();
+    host.rename(with(json!(["e*"])).as_bytes());
+    let next = host.reported(&unmet("e*"));
+    assert!(!next.contains("`echo`"), "{next}");
+    host.end();
+    let mut lazy = Host::start(&with(json!(["pidd"])), &["serve", "--lazy"]);
+    lazy.rename(with(json!(["ech"])).as_bytes());
+    assert!(!lazy.applied().contains("matches none"));
+    lazy.end();
+}
+
+#[test]
 fn what_models_read_follows_the_file() {
     let value = |servers: Value, limit: u32| {
         json!({"mcp": servers, "settings": {"defaultLimit": limit}}).to_string()

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use super::gateway::{self, GatewayBackend};
 use super::outcome::complain;
-use super::program::set_rules;
+use super::program::{set_rules, unmet_rules};
 use crate::collection::ToolBox;
 use crate::mcp::{Config, ConfigProblem, ConfigWatch, ServerConfig, Servers, Settings};
 use crate::text::clean;
@@ -24,11 +26,15 @@ pub(super) struct LiveConfig {
     pub(super) initial: Settings,
     /// The settings that were applied last.
     pub(super) settings: Settings,
+    /// `false` if servers are connected when their tools are first called.
+    pub(super) connects: bool,
 }
 
 impl LiveConfig {
     /// Applies every change of a file.
     pub(super) async fn follow(mut self, mut watch: ConfigWatch) {
+        let mut rules = JoinSet::new();
+        self.check_rules(watch.config().clone(), &mut rules);
         loop {
             let is_taken = watch.changed().await;
             let done = if is_taken {
@@ -40,7 +46,23 @@ impl LiveConfig {
             };
             self.report(watch.problems(), is_taken);
             complain(&done);
+            if is_taken {
+                self.check_rules(watch.config().clone(), &mut rules);
+            }
         }
+    }
+
+    /// Reports the rules that no tool meets, once all servers have been tried.
+    fn check_rules(&self, config: Config, running: &mut JoinSet<()>) {
+        *running = JoinSet::new();
+        let Some(servers) = self.servers.clone().filter(|_| self.connects) else { return };
+        let toolbox = self.toolbox.clone();
+        running.spawn(async move {
+            servers.ready().await;
+            for rule in unmet_rules(&toolbox, &servers, &config) {
+                complain(&rule);
+            }
+        });
     }
 
     fn apply_settings(&mut self, config: &Config) {

@@ -46,6 +46,7 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
         fault: None,
         initial: settings.clone(),
         settings: settings.clone(),
+        connects: true,
     };
     let following = watch.map(|watch| tokio::spawn(live.follow(watch)));
     let outcome = opened(page, wanted).await;

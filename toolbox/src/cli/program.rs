@@ -55,8 +55,8 @@ fn names_of(rule: &str, config: &Config) -> Vec<String> {
     names
 }
 
-/// Returns a problem for each rule that no tool of the servers meets.
-fn of_rules(toolbox: &ToolBox, servers: &Servers, config: &Config) -> Vec<Problem> {
+/// Returns a sentence for each rule that no tool of the servers meets.
+pub(super) fn unmet_rules(toolbox: &ToolBox, servers: &Servers, config: &Config) -> Vec<String> {
     let settings = config.settings();
     let statuses = servers.status();
     let mut names: Vec<String> = statuses.iter().flat_map(|status| status.tools.clone()).collect();
@@ -73,7 +73,7 @@ fn of_rules(toolbox: &ToolBox, servers: &Servers, config: &Config) -> Vec<Proble
     let unmet = rules.filter(|(_, rule)| !is_met(rule));
     unmet.map(|(key, rule)| {
         let rule = line(rule);
-        plain("rule", None, format!("the rule `{rule}` of `{key}` matches none of the tools that are there: the names are those of `toolbox list`"))
+        format!("the rule `{rule}` of `{key}` matches none of the tools that are there: the names are those of `toolbox list`")
     })
     .collect()
 }
@@ -206,7 +206,8 @@ pub(super) async fn connected(configured: &Configured, wanted: NeededTools<'_>) 
             }
             source.problems.extend(of_servers(&servers));
             if matches!(wanted, NeededTools::All) {
-                source.problems.extend(of_rules(&toolbox, &servers, &configured.config));
+                let unmet = unmet_rules(&toolbox, &servers, &configured.config);
+                source.problems.extend(unmet.into_iter().map(|what| plain("rule", None, what)));
             }
             source.servers = Some(servers);
         }
@@ -272,14 +273,19 @@ pub(super) fn init(path: Option<PathBuf>, force: bool) -> Outcome {
         Ok(path) => path,
         Err(problem) => return Outcome::failed(Exit::Config, problem.summary()),
     };
+    let width = FileWidth::of(&path);
     match written(&path, force) {
-        Ok(()) => Outcome::fine(
-            format!(
-                "wrote {}\nname your servers in it, then see what they offer with `toolbox check`",
-                path.display()
-            ),
-            json!({"file": path}),
-        ),
+        Ok(()) => {
+            let narrowed = width.narrowed().map(|narrowed| format!("\n{narrowed}"));
+            Outcome::fine(
+                format!(
+                    "wrote {}{}\nname your servers in it, then see what they offer with `toolbox check`",
+                    path.display(),
+                    narrowed.unwrap_or_default()
+                ),
+                json!({"file": path}),
+            )
+        }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Outcome::failed(
             Exit::Failed,
             format!("{} is there already: add --force to replace it", path.display()),
@@ -296,6 +302,31 @@ fn written(path: &Path, force: bool) -> std::io::Result<()> {
     }
     // It may come to hold tokens.
     replace(path, Config::starter().as_bytes(), Access::Owner)
+}
+
+/// Who could read a file before it is replaced.
+pub(super) struct FileWidth<'a> {
+    path: &'a Path,
+    is_wide: bool,
+}
+
+impl<'a> FileWidth<'a> {
+    pub(super) fn of(path: &'a Path) -> Self {
+        #[cfg(unix)]
+        let is_wide = std::fs::metadata(path)
+            .is_ok_and(|file| std::os::unix::fs::MetadataExt::mode(&file) & 0o077 != 0);
+        #[cfg(not(unix))]
+        let is_wide = false;
+        Self { path, is_wide }
+    }
+
+    /// Returns the line for the user if others could read the file, and cannot any longer.
+    pub(super) fn narrowed(&self) -> Option<String> {
+        (self.is_wide && !Self::of(self.path).is_wide).then(|| {
+            let shown = line(&self.path.display().to_string());
+            format!("others could read {shown}; now its owner alone can: it may hold tokens")
+        })
+    }
 }
 
 /// Returns the message for an unknown server name.

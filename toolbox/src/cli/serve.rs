@@ -102,6 +102,7 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         fault,
         initial: settings.clone(),
         settings: settings.clone(),
+        connects: connect != Connect::OnFirstUse,
     };
     let following = watch.map(|watch| tokio::spawn(live.follow(watch)));
     let outcome = served(&service, wanted.listen, page).await;

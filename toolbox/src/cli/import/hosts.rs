@@ -12,6 +12,8 @@ pub(super) struct HostProgram {
     pub(super) variables: VariableSyntax,
     /// The file, and files of other versions and systems; the first folder is where it stands.
     files: &'static [(Folder, &'static str)],
+    /// Files without servers that may switch them off or restrict them.
+    settings: &'static [(Folder, &'static str)],
 }
 
 /// The variables that a program expands in strings.
@@ -51,18 +53,25 @@ pub(super) const HOSTS: &[HostProgram] = &[
             (Home, "Library/Application Support/Claude/claude_desktop_config.json"),
             (AppData, "Claude/claude_desktop_config.json"),
         ],
+        settings: &[],
     },
     HostProgram {
         name: "claude-code",
         servers: &["mcpServers"],
         variables: VariableSyntax::Shell,
         files: &[(Home, ".claude.json"), (Project, ".mcp.json")],
+        settings: &[
+            (Home, ".claude/settings.json"),
+            (Project, ".claude/settings.json"),
+            (Project, ".claude/settings.local.json"),
+        ],
     },
     HostProgram {
         name: "cursor",
         servers: &["mcpServers"],
         variables: VariableSyntax::Editor,
         files: &[(Home, ".cursor/mcp.json"), (Project, ".cursor/mcp.json")],
+        settings: &[(Home, ".cursor/cli-config.json"), (Project, ".cursor/cli.json")],
     },
     HostProgram {
         name: "vscode",
@@ -74,6 +83,12 @@ pub(super) const HOSTS: &[HostProgram] = &[
             (AppData, "Code/User/mcp.json"),
             (Project, ".vscode/mcp.json"),
         ],
+        settings: &[
+            (Config, "Code/User/settings.json"),
+            (Home, "Library/Application Support/Code/User/settings.json"),
+            (AppData, "Code/User/settings.json"),
+            (Project, ".vscode/settings.json"),
+        ],
     },
     HostProgram {
         name: "zed",
@@ -84,12 +99,14 @@ pub(super) const HOSTS: &[HostProgram] = &[
             (AppData, "Zed/settings.json"),
             (Project, ".zed/settings.json"),
         ],
+        settings: &[],
     },
     HostProgram {
         name: "codex",
         servers: &["mcp_servers"],
         variables: VariableSyntax::Literal,
         files: &[(Codex, "config.toml"), (Project, ".codex/config.toml")],
+        settings: &[],
     },
     HostProgram {
         name: "opencode",
@@ -101,12 +118,14 @@ pub(super) const HOSTS: &[HostProgram] = &[
             (Project, "opencode.json"),
             (Project, "opencode.jsonc"),
         ],
+        settings: &[],
     },
     HostProgram {
         name: "gemini",
         servers: &["mcpServers"],
         variables: VariableSyntax::BareShell,
         files: &[(Home, ".gemini/settings.json"), (Project, ".gemini/settings.json")],
+        settings: &[],
     },
 ];
 
@@ -143,6 +162,11 @@ impl UserFolders {
         }
     }
 
+    /// The current directory.
+    pub(super) fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
+
     fn folder(&self, folder: Folder) -> Option<&Path> {
         match folder {
             Home => self.home.as_deref(),
@@ -152,6 +176,18 @@ impl UserFolders {
             Project => self.project.as_deref(),
         }
     }
+}
+
+/// Returns the files of a host that may restrict its servers, those of the project too if they are
+/// wanted.
+pub(super) fn settings(
+    folders: &UserFolders,
+    host: &HostProgram,
+    of_project: bool,
+) -> Vec<PathBuf> {
+    let files = host.files.iter().chain(host.settings);
+    let files = files.filter(|(folder, _)| of_project || *folder != Project);
+    files.filter_map(|(folder, name)| Some(folders.folder(*folder)?.join(name))).collect()
 }
 
 /// A file of a host that is there.

@@ -4,6 +4,7 @@ mod document;
 mod entry;
 mod files;
 pub(super) mod hosts;
+mod limits;
 mod ours;
 mod shown;
 mod switches;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::arguments::ImportCommand;
 use super::outcome::{Exit, Outcome};
+use super::program::FileWidth;
 use super::text::{cut, line};
 use crate::disk::Access;
 use crate::mcp::fitting_server_name;
@@ -132,7 +134,7 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
     let mut imported: Vec<ImportedFile> =
         files.into_iter().map(|file| read(file, &folders, &mut ours)).collect();
     let mut written = Ok(None);
-    let was_wide = is_wide(&path);
+    let width = FileWidth::of(&path);
     let writes = wanted.write && !wanted.dry_run;
     if writes && ours.is_changed {
         written = ours.write().map(Some);
@@ -143,23 +145,10 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
         }
     }
     let mut outcome = report(&imported, &left, &path, wanted, written);
-    if was_wide && !is_wide(&path) {
-        let shown = line(&path.display().to_string());
-        let _ = writeln!(
-            outcome.text,
-            "others could read {shown}; now its owner alone can: it may hold tokens"
-        );
+    if let Some(narrowed) = width.narrowed() {
+        let _ = writeln!(outcome.text, "{narrowed}");
     }
     outcome
-}
-
-/// Returns whether others than its owner can read a file.
-fn is_wide(path: &Path) -> bool {
-    #[cfg(unix)]
-    return std::fs::metadata(path)
-        .is_ok_and(|file| std::os::unix::fs::MetadataExt::mode(&file) & 0o077 != 0);
-    #[cfg(not(unix))]
-    return path.as_os_str().is_empty();
 }
 
 /// Reads a file, and takes its servers.
@@ -268,10 +257,18 @@ fn take(
     };
     let mut entry = entry::convert(&Expansion { host: file.host, project, home }, value);
     imported.keeps_limits = entry.keeps_limits;
-    if switches.is_off(&imported.name)
-        && let Ok(Value::Object(entry)) = &mut entry.value
+    if let Some(place) = switches.off(&imported.name)
+        && let Ok(Value::Object(value)) = &mut entry.value
     {
-        entry.insert("enabled".to_owned(), false.into());
+        value.insert("enabled".to_owned(), false.into());
+        entry.notes.push(format!("it is disabled, as by {}", line(place)));
+    }
+    if let Some(place) = switches.limit(&imported.name) {
+        imported.keeps_limits = false;
+        entry.notes.push(format!(
+            "{} is not carried over, so `--point` leaves the server where it is",
+            line(place)
+        ));
     }
     let taken = entry.value.and_then(|value| {
         imported.shown = shown::entry(&value);

@@ -1,22 +1,38 @@
-//! Servers that their user switched off outside of their entries.
+//! What the user of a program has set about its servers outside of their entries.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::document::SettingsDocument;
 use super::files;
-use super::hosts::{HostFile, UserFolders};
+use super::hosts::{self, HostFile, UserFolders};
+use super::limits::LimitSettings;
 
 /// Lists of settings that name servers which do not run.
-const OFF: [&str; 3] = ["disabledMcpjsonServers", "disabledMcpServers", "excludeMCPServers"];
+const OFF: [&str; 4] =
+    ["deniedMcpServers", "disabledMcpServers", "disabledMcpjsonServers", "excludeMCPServers"];
 
-/// The servers that a program does not run although its file has them.
+/// What restricts the servers of a program although their entries do not say so.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
-    off: Vec<String>,
-    /// The only servers that run.
-    only: Option<Vec<String>>,
+    off: Vec<Switch>,
+    limits: LimitSettings,
+}
+
+/// A setting that switches servers off.
+#[derive(Debug)]
+struct Switch {
+    servers: Off,
+    /// The setting and its file.
+    place: String,
+}
+
+#[derive(Debug)]
+enum Off {
+    All,
+    These(Vec<String>),
+    AllBut(Vec<String>),
 }
 
 impl Switches {
@@ -27,71 +43,103 @@ impl Switches {
         folders: &UserFolders,
     ) -> Self {
         let mut switches = Self::default();
-        let settings =
-            |document: &SettingsDocument, path: &[&str]| document.servers(path).unwrap_or_default();
-        match file.host.name {
-            "gemini" => {
-                for (key, value) in settings(document, &["mcp"]) {
-                    match key.as_str() {
-                        "excluded" => switches.off.extend(texts(&value)),
-                        "allowed" => switches.only = Some(texts(&value)),
-                        _ => {}
-                    }
-                }
-                for (key, value) in settings(document, &[]) {
-                    match key.as_str() {
-                        "allowMCPServers" => switches.only = Some(texts(&value)),
-                        key if OFF.contains(&key) => switches.off.extend(texts(&value)),
-                        _ => {}
-                    }
-                }
-            }
-            "claude-code" => {
-                let here = std::env::current_dir().ok();
-                let project = file.project.as_deref().or(here.as_deref());
-                let home = folders.home.as_deref();
-                let of_project = project.map(|project| project.join(".claude"));
-                let of_user = home.map(|home| home.join(".claude"));
-                let folders = [of_project, of_user].into_iter().flatten();
-                let names = ["settings.local.json", "settings.json"];
-                for path in folders.flat_map(|folder| names.map(|name| folder.join(name))) {
-                    let found = parsed(&path).map(|other| settings(&other, &[]));
-                    for setting in found.iter().flatten() {
-                        switches.take(setting);
-                    }
-                }
-                let key = project.and_then(Path::to_str).unwrap_or_default();
-                let user: Option<PathBuf> = home.map(|home| home.join(".claude.json"));
-                let user = user.filter(|path| *path != file.path).and_then(|path| parsed(&path));
-                for document in std::iter::once(document).chain(user.as_ref()) {
-                    let of_project = settings(document, &["projects", key]);
-                    for setting in of_project.iter().chain(&settings(document, &[])) {
-                        switches.take(setting);
-                    }
-                }
-            }
-            _ => {}
+        // The file of a user of Claude Code has servers of projects.
+        let of_project = file.project.is_some() || file.host.name == "claude-code";
+        let others = hosts::settings(folders, file.host, of_project);
+        let others = others.iter().filter(|path| **path != file.path);
+        let others = others.filter_map(|path| Some((path.as_path(), root(&parsed(path)?))));
+        let documents = std::iter::once((file.path.as_path(), root(document))).chain(others);
+        for (path, settings) in documents {
+            switches.take(file, folders, path, &settings);
+            switches.limits.take(file.host.name, path, &settings);
         }
         switches
     }
 
-    fn take(&mut self, (key, value): &(String, Value)) {
-        if OFF.contains(&key.as_str()) {
-            self.off.extend(texts(value));
+    fn take(
+        &mut self,
+        file: &HostFile,
+        folders: &UserFolders,
+        path: &Path,
+        settings: &Map<String, Value>,
+    ) {
+        let mut switch = |key: &str, servers: Off| {
+            self.off.push(Switch { servers, place: place(key, path) });
+        };
+        let lists = |settings: &Map<String, Value>, switch: &mut dyn FnMut(&str, Off)| {
+            for (key, value) in settings.iter().filter(|(key, _)| OFF.contains(&key.as_str())) {
+                switch(key, Off::These(names(value)));
+            }
+        };
+        match file.host.name {
+            "gemini" => {
+                lists(settings, &mut switch);
+                let mcp = settings.get("mcp");
+                if let Some(servers) = mcp.and_then(|mcp| mcp.get("excluded")) {
+                    switch("mcp.excluded", Off::These(names(servers)));
+                }
+                if let Some(servers) = mcp.and_then(|mcp| mcp.get("allowed")) {
+                    switch("mcp.allowed", Off::AllBut(names(servers)));
+                }
+                if let Some(servers) = settings.get("allowMCPServers") {
+                    switch("allowMCPServers", Off::AllBut(names(servers)));
+                }
+            }
+            "claude-code" => {
+                lists(settings, &mut switch);
+                let here = file.project.as_deref().or(folders.project());
+                let here = here.and_then(Path::to_str).unwrap_or_default();
+                let of_project = settings.get("projects").and_then(|projects| projects.get(here));
+                if let Some(Value::Object(of_project)) = of_project {
+                    lists(of_project, &mut switch);
+                }
+            }
+            "vscode" => {
+                if settings.get("chat.mcp.access").is_some_and(|access| access == "none") {
+                    switch("chat.mcp.access", Off::All);
+                }
+                if settings.get("chat.mcp.enabled") == Some(&Value::Bool(false)) {
+                    switch("chat.mcp.enabled", Off::All);
+                }
+            }
+            _ => {}
         }
     }
 
-    pub(super) fn is_off(&self, server: &str) -> bool {
-        let names = |list: &[String]| list.iter().any(|name| name == server);
-        names(&self.off) || self.only.as_deref().is_some_and(|only| !names(only))
+    /// Returns the setting that switches a server off.
+    pub(super) fn off(&self, server: &str) -> Option<&str> {
+        let has = |list: &[String]| list.iter().any(|name| name == server);
+        let is_off = |switch: &&Switch| match &switch.servers {
+            Off::All => true,
+            Off::These(servers) => has(servers),
+            Off::AllBut(servers) => !has(servers),
+        };
+        self.off.iter().find(is_off).map(|switch| switch.place.as_str())
     }
+
+    /// Returns the setting that restricts the tools of a server.
+    pub(super) fn limit(&self, server: &str) -> Option<&str> {
+        self.limits.of(server)
+    }
+}
+
+/// Returns the text that names a setting of a file.
+pub(super) fn place(key: &str, path: &Path) -> String {
+    format!("`{key}` in {}", path.display())
+}
+
+fn root(document: &SettingsDocument) -> Map<String, Value> {
+    document.servers(&[]).unwrap_or_default().into_iter().collect()
 }
 
 fn parsed(path: &Path) -> Option<SettingsDocument> {
     let text = files::read(path).ok()?;
-    SettingsDocument::parse(text.trim_start_matches('\u{feff}'), false).ok()
+    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+    SettingsDocument::parse(text.trim_start_matches('\u{feff}'), is_toml).ok()
 }
 
-fn texts(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+/// Returns the servers that a list names, by text or by an object with `serverName`.
+fn names(list: &Value) -> Vec<String> {
+    let name = |item: &Value| item.get("serverName").unwrap_or(item).as_str().map(str::to_owned);
+    list.as_array().into_iter().flatten().filter_map(name).collect()
 }
