@@ -194,9 +194,9 @@ impl Exported {
         otel::metrics(&self.meters.meter("test"))
     }
 
-    fn traced(&self) -> tracing::subscriber::DefaultGuard {
+    fn traced(&self) -> support::Traced {
         let layer = tracing_opentelemetry::layer().with_tracer(self.tracers.tracer("test"));
-        tracing::subscriber::set_default(tracing_subscriber::registry().with(layer))
+        support::traced(tracing_subscriber::registry().with(layer))
     }
 
     fn spans(&self) -> Vec<SpanData> {

@@ -176,6 +176,8 @@ fn place(a: &str, b: Option<&str>) -> String {
 
 #[test]
 fn text_without_escapes_is_lent_from_the_call() {
+    // A span has its own copy of the arguments.
+    let _untraced = support::untraced();
     let toolbox = ToolBox::from(place::tool());
     for length in [0, 1, 6, 7, 8, 9, 31, 32, 33, 100, 10_000] {
         for filling in ["x", "ä", "漢"] {

@@ -93,7 +93,7 @@ async fn captured(builder: ToolBoxBuilder, name: &str, arguments: &str) -> Seen 
     let context = ToolContext::new().with_completions(sender).with_cancellation(token);
     {
         let subscriber = tracing_subscriber::registry().with(capture.clone());
-        let _guard = tracing::subscriber::set_default(subscriber);
+        let _traced = support::traced(subscriber);
         let result = toolbox.call_in(&context, ToolCall::new("call_1", name, arguments)).await;
         drop(context);
         if result.is_pending() {
@@ -205,7 +205,7 @@ async fn a_run_is_a_span_with_its_requests_and_calls_in_it() {
     let context = ToolContext::new().with(toolbox::context::Conversation::new("cli", "chat-7"));
     {
         let subscriber = tracing_subscriber::registry().with(capture.clone());
-        let _guard = tracing::subscriber::set_default(subscriber);
+        let _traced = support::traced(subscriber);
         agent.run("secret question").in_context(context).await.unwrap();
     }
     let seen = std::mem::take(&mut *capture.0.lock().unwrap());

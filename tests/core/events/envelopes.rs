@@ -272,10 +272,10 @@ impl tracing::Subscriber for Fields {
 async fn spans_show_a_call_by_the_schema_of_the_tool_that_it_names() {
     for (tool, sent, _) in cases() {
         let fields = Fields::default();
-        let guard = tracing::subscriber::set_default(fields.clone());
+        let traced = support::traced(fields.clone());
         let toolbox = toolbox([EventSink::from_fn(|_| {}), EventSink::from_fn(|_| {})], true);
         toolbox.call(ToolCall::new("c", tool, sent.to_string())).await;
-        drop(guard);
+        drop(traced);
         let text = fields.0.lock().unwrap().clone();
         assert!(!text.contains(SECRET), "{sent}: {text}");
         assert!(text.contains("gen_ai.tool.call.arguments"), "{sent}: {text}");

@@ -195,7 +195,7 @@ async fn a_token_goes_no_further_than_its_verifier() {
         .with_max_level(tracing::Level::TRACE)
         .with_writer(move || writer.clone())
         .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _traced = support::traced(subscriber);
 
     // Behind the server is another one, with a token of its own.
     let shown = Arc::new(Mutex::new(BTreeSet::new()));

@@ -10,7 +10,6 @@ pub mod tokio {
 
     pub mod runtime {
         use std::io::{self, Write as _};
-        use std::sync::OnceLock;
         use std::sync::mpsc::{RecvTimeoutError, channel};
         use std::time::Duration;
 
@@ -59,19 +58,9 @@ pub mod tokio {
 
         pub struct Runtime(::tokio::runtime::Runtime);
 
-        /// Has spans and events be seen by the subscriber of a test. While a process has one
-        /// subscriber, a span that is made first on the thread of another test is seen by nobody,
-        /// then and later (https://github.com/tokio-rs/tracing/issues/3611).
-        fn ask_every_subscriber() {
-            static OTHERS: OnceLock<[tracing::Dispatch; 2]> = OnceLock::new();
-            OTHERS.get_or_init(|| {
-                [(); 2].map(|()| tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new()))
-            });
-        }
-
         impl Runtime {
             pub fn block_on<F: Future>(self, work: F) -> F::Output {
-                ask_every_subscriber();
+                crate::traced::ask_every_subscriber();
                 let full = std::env::var_os("TOOLBOX_FULL_TESTS").is_some();
                 let limit = if full { FULL_LIMIT } else { LIMIT };
                 let (working, ended) = channel::<()>();

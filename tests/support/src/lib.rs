@@ -27,6 +27,7 @@ pub mod programs;
 mod scratch;
 pub mod sign_in;
 mod sizes;
+mod traced;
 mod waiting;
 pub mod web;
 
@@ -35,4 +36,5 @@ pub use calls::{Dice, call, echo, now, quietly, says, waits};
 pub use events::{Seen, word};
 pub use scratch::Scratch;
 pub use sizes::{cases, size};
+pub use traced::{Traced, traced, untraced};
 pub use waiting::eventually;
