@@ -22,6 +22,7 @@ mod guards;
 mod handoffs;
 mod inherited;
 mod jobs;
+mod nothing;
 mod own_results;
 mod programs;
 mod provider;

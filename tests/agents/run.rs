@@ -228,9 +228,10 @@ async fn reaching_the_limit_is_told_from_an_answer() {
     assert!(matches!(error.kind, RunErrorKind::MaxIterations(3)));
     assert_eq!(error.history.steps().count(), 3);
 
-    // An empty answer is an answer.
-    let outcome = agent(&ScriptedModel::answering(""), vec![]).run("x").await.unwrap();
-    assert_eq!((outcome.reason, outcome.content.as_str()), (StopReason::Answered, ""));
+    // An empty answer is none.
+    let model = ScriptedModel::new().text("").forever();
+    let outcome = agent(&model, vec![]).run("x").await.unwrap();
+    assert_eq!((outcome.reason, outcome.content.as_str()), (StopReason::NoAnswer, ""));
 }
 
 #[tokio::test]
@@ -468,7 +469,7 @@ async fn the_same_call_again_and_again_is_told_then_stopped() {
     assert_eq!(outcome.reason, StopReason::Repeated);
     assert_eq!((count.load(SeqCst), outcome.iterations), (3, 5));
     let told = outcome.history.steps().nth(3).unwrap().results()[0].text().into_owned();
-    assert!(told.contains("3 times in a row, always with the same result"), "{told}");
+    assert!(told.contains("3 times, always with the same result"), "{told}");
 
     // Neither broken arguments nor an approver that edits them hide it.
     let edits = says("t", "same").with_approver(|_: toolbox::context::ApprovalRequest| async {

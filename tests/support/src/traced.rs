@@ -37,7 +37,7 @@ pub fn untraced() -> RwLockReadGuard<'static, ()> {
 
 /// Has spans and events be seen by the subscriber of a test. While a process has one subscriber, a
 /// span that is made first on the thread of another test is seen by nobody, then and later
-/// (https://github.com/tokio-rs/tracing/issues/3611).
+/// (<https://github.com/tokio-rs/tracing/issues/3611>).
 pub(crate) fn ask_every_subscriber() {
     static OTHERS: OnceLock<[Dispatch; 2]> = OnceLock::new();
     OTHERS.get_or_init(|| [(); 2].map(|()| Dispatch::new(Nobody)));

@@ -390,9 +390,19 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets which call in a row, of one tool with the same arguments and the same result, is not
-    /// run: the model is told instead. If it makes that call again, the run stops. Default 4; at
-    /// least 2.
+    /// Sets how often a call may be made, of one tool with equal arguments and the same result: the
+    /// last of these times it is not run, and the model is told instead. If it makes that call again,
+    /// the run stops with [`StopReason::Repeated`](super::StopReason::Repeated). Default 4; at least
+    /// 2.
+    ///
+    /// A call counts while it is made step after step, and while all calls of the steps since have
+    /// been made before, as where two alternate. Order of keys and spaces are no difference. A tool
+    /// that is called to wait for something says so with [`Tool::polling`](crate::Tool::polling).
+    ///
+    /// Replies that are cut off by the limit of tokens before their calls are complete, or whose
+    /// calls the service could not read, count as well: a run of as many of them ends, with
+    /// [`StopReason::Length`](super::StopReason::Length) or
+    /// [`StopReason::NoAnswer`](super::StopReason::NoAnswer).
     pub fn repeat_limit(mut self, times: u32) -> Self {
         self.settings.repeat_limit = Some(times.max(2));
         self

@@ -1,24 +1,27 @@
-//! Notices a model that makes the same call again and again.
+//! Notices a model that makes the same calls again and again.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+
+use serde_json::Value;
 
 use crate::call::{ToolCall, ToolResult};
 use crate::text::{QUOTED, quote};
 
-/// Counts calls of the same tool with the same arguments that came to the same result, step after
-/// step.
+/// Counts calls of the same tool with equal arguments that came to the same result: step after
+/// step, or in turns with others that the model has made before, too.
 pub(super) struct RepeatGuard {
     limit: Option<u32>,
     hasher: RandomState,
-    /// The calls of the last step: how often in a row, with the hash of the result.
-    last: HashMap<u64, Streak>,
+    /// The calls so far: how often each came to the same since a step without it had a new call, with
+    /// the hash of that result.
+    seen: HashMap<u64, Streak>,
 }
 
 /// A call, without its id.
 pub(super) struct CallKey(u64);
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Streak {
     times: u32,
     result: u64,
@@ -35,12 +38,17 @@ pub(super) enum RepeatAction {
 
 impl RepeatGuard {
     pub(super) fn new(limit: Option<u32>) -> Self {
-        Self { limit, hasher: RandomState::new(), last: HashMap::new() }
+        Self { limit, hasher: RandomState::new(), seen: HashMap::new() }
+    }
+
+    /// Returns the number of times from which on something is a repetition.
+    pub(super) fn limit(&self) -> Option<u32> {
+        self.limit
     }
 
     pub(super) fn action(&self, call: &ToolCall) -> RepeatAction {
         let Some(limit) = self.limit else { return RepeatAction::Run };
-        let times = self.last.get(&self.key(call).0).map_or(1, |streak| streak.times + 1);
+        let times = self.seen.get(&self.key(call).0).map_or(1, |streak| streak.times + 1);
         match times {
             times if times < limit => RepeatAction::Run,
             times if times == limit => RepeatAction::Warn(times),
@@ -49,28 +57,67 @@ impl RepeatGuard {
     }
 
     /// Takes note of a step: its calls as the model made them, and what they came to. A call that
-    /// came to something else starts anew.
+    /// came to something else starts anew, and one that is new has all begin anew that are not made
+    /// beside it.
     pub(super) fn note<'a>(&mut self, step: impl Iterator<Item = (CallKey, &'a ToolResult)>) {
         if self.limit.is_none() {
             return;
         }
-        let mut now = HashMap::with_capacity(self.last.len());
+        let mut now = HashMap::new();
+        let mut has_new = false;
         for (CallKey(key), result) in step {
             let came_to = self.hasher.hash_one(&*result.text());
-            let before = self.last.get(&key).copied().unwrap_or_default();
             // The refusal of a repeated call is no news.
             let warned = result.code() == Some(REPEATED);
-            let again = before.times > 0 && (warned || before.result == came_to);
-            let times = if again { before.times + 1 } else { 1 };
-            let result = if warned { before.result } else { came_to };
-            now.insert(key, Streak { times, result });
+            let before = self.seen.get(&key).filter(|before| warned || before.result == came_to);
+            has_new |= before.is_none();
+            let streak = before.map_or(Streak { times: 1, result: came_to }, |before| Streak {
+                times: before.times + 1,
+                result: before.result,
+            });
+            now.insert(key, streak);
         }
-        self.last = now;
+        if has_new {
+            self.seen.values_mut().for_each(|streak| streak.times = 0);
+        }
+        self.seen.extend(now);
     }
 
     /// Returns what a call has in common with the same call made again.
     pub(super) fn key(&self, call: &ToolCall) -> CallKey {
-        CallKey(self.hasher.hash_one((&call.name, call.arguments.as_str().trim())))
+        let text = call.arguments.as_str().trim();
+        let mut hasher = self.hasher.build_hasher();
+        call.name.hash(&mut hasher);
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) => hash_value(&value, &mut hasher),
+            Err(_) => text.hash(&mut hasher),
+        }
+        CallKey(hasher.finish())
+    }
+}
+
+/// Hashes a value such that equal ones have the same hash, whatever order their keys have.
+fn hash_value(value: &Value, hasher: &mut impl Hasher) {
+    match value {
+        Value::Null => 0.hash(hasher),
+        Value::Bool(flag) => (1, flag).hash(hasher),
+        Value::Number(number) => match number.as_f64().filter(|float| *float == float.trunc()) {
+            // `1` and `1.0` are the same number.
+            Some(float) if float.abs() < 9e15 => (2, (float + 0.0).to_bits()).hash(hasher),
+            _ => (3, number.to_string()).hash(hasher),
+        },
+        Value::String(text) => (4, text).hash(hasher),
+        Value::Array(items) => {
+            (5, items.len()).hash(hasher);
+            items.iter().for_each(|item| hash_value(item, hasher));
+        }
+        Value::Object(object) => {
+            (6, object.len()).hash(hasher);
+            for (key, value) in object.iter().collect::<BTreeMap<_, _>>() {
+                key.hash(hasher);
+                hash_value(value, hasher);
+            }
+        }
     }
 }
 
@@ -80,7 +127,7 @@ const REPEATED: &str = "call.repeated";
 /// Returns that result.
 pub(super) fn repeat_warning(call: &ToolCall, times: u32) -> ToolResult {
     let text = format!(
-        "not run: tool `{}` was called with these arguments {} times in a row, always with the same result; \
+        "not run: tool `{}` was called with these arguments {} times, always with the same result; \
          use that result, or do something else",
         quote(&call.name, QUOTED),
         times - 1

@@ -20,6 +20,7 @@ use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelResponse, Part, Replied,
     Reply, ToolChoice,
 };
+use crate::text::{QUOTED, quote};
 use crate::tool::Tool;
 use crate::validate::may_hide;
 
@@ -155,6 +156,7 @@ impl ActiveRun {
             };
             let finish = response.reply.finish.clone();
             let text = response.reply.content().into_owned();
+            let says_nothing = response.reply.says_nothing();
             let conversation = &mut self.conversation;
             let is_answer = |call: &ToolCall| conversation.is_answer(&call.name);
             let tried = response.reply.tool_calls().any(is_answer);
@@ -164,14 +166,15 @@ impl ActiveRun {
                     match finish {
                         Finish::Refusal => Some(End::Stopped(StopReason::Refused, text)),
                         _ if tried => self.answer_failed(text),
-                        _ => None,
+                        _ => self.guards.unfinished(&finish, text),
                     }
                 }
                 Replied::Answer(history) => {
                     conversation.request.history = history;
-                    self.answered(&finish, text).await
+                    self.answered(&finish, says_nothing, text).await
                 }
                 Replied::Calls(open) => {
+                    self.guards.finished();
                     let plan = self.plan(&open);
                     self.carry_out(open, plan, Vec::new(), Vec::new()).await
                 }
@@ -192,15 +195,20 @@ impl ActiveRun {
     }
 
     /// Takes a reply without calls: is it the answer?
-    async fn answered(&mut self, finish: &Finish, text: String) -> Option<End> {
+    async fn answered(&mut self, finish: &Finish, says_nothing: bool, text: String) -> Option<End> {
         match finish {
             Finish::Refusal => return Some(End::Stopped(StopReason::Refused, text)),
             Finish::Length => return Some(End::Stopped(StopReason::Length, text)),
             Finish::Pause => return None,
             Finish::MalformedCall => {
-                let history = &mut self.conversation.request.history;
-                history.push_user("Your last call could not be read; make it again.");
-                return None;
+                let advice =
+                    "Your last call could not be read. Make it again, and write less in it.";
+                return self.ask_again(finish, text, advice);
+            }
+            Finish::Failed(word) => {
+                let word = quote(word, QUOTED);
+                let advice = format!("Your last reply ended early ({word}). Give it again, whole.");
+                return self.ask_again(finish, text, &advice);
             }
             _ => {}
         }
@@ -216,6 +224,11 @@ impl ActiveRun {
             Ok(None) => {}
             Err(reason) => return Some(End::Stopped(reason, text)),
         }
+        if says_nothing && self.conversation.answer.is_none() {
+            let advice = "Your last reply was empty. Give your answer, or call a tool.";
+            return self.ask_again(finish, text, advice);
+        }
+        self.guards.finished();
         let Self { leg, conversation, guards, .. } = self;
         let taken = match &conversation.answer {
             Some(answer) => answer.take_text(&text).await,
@@ -242,6 +255,15 @@ impl ActiveRun {
             return None;
         }
         Some(End::Stopped(StopReason::Answered, text))
+    }
+
+    /// Asks the model again after a reply that is no answer, unless that was done already.
+    fn ask_again(&mut self, finish: &Finish, text: String, advice: &str) -> Option<End> {
+        let end = self.guards.unfinished(finish, text);
+        if end.is_none() {
+            self.conversation.request.history.push_user(advice);
+        }
+        end
     }
 
     async fn at_max_iterations(&mut self) -> End {

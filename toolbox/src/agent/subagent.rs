@@ -247,6 +247,7 @@ impl AgentTool {
                 let reason = outcome.blocked.unwrap_or_default();
                 ToolResult::error(format!("agent `{name}` was stopped by a guard: {reason}"))
             }
+            StopReason::NoAnswer => stopped("gave no answer"),
             StopReason::Repeated => stopped("repeated itself and was stopped"),
             StopReason::Budget | StopReason::Cost => ToolResult::refusal(
                 FailureKind::OverBudget,

@@ -284,7 +284,7 @@ pub enum EventKind {
     Repeated {
         /// The tool.
         tool: String,
-        /// The number of times in a row.
+        /// The number of times, with this one.
         times: u32,
     },
     /// The model gets the report of a background job that ended.

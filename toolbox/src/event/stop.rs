@@ -38,6 +38,9 @@ pub enum StopReason {
     /// The model gave no answer of the type it was asked for, or none
     /// that the validators accept, as often as it may try.
     AnswerInvalid,
+    /// The model said nothing, or it or its service failed before its reply was complete, although
+    /// it was asked once more.
+    NoAnswer,
     /// The next request is longer than it may be, and the
     /// rules of the agent can make it no shorter.
     ContextFull,
@@ -64,6 +67,7 @@ impl StopReason {
             Self::Cost => "cost",
             Self::Repeated => "repeated",
             Self::AnswerInvalid => "answer_invalid",
+            Self::NoAnswer => "no_answer",
             Self::Paused => "paused",
             Self::ContextFull => "context_full",
             Self::InputBlocked => "input_blocked",
@@ -86,6 +90,7 @@ impl StopReason {
             Self::Cost,
             Self::Repeated,
             Self::AnswerInvalid,
+            Self::NoAnswer,
             Self::Paused,
             Self::ContextFull,
             Self::InputBlocked,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::reply::{Part, Reply};
+use super::reply::{Finish, Part, Reply};
 use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
 use crate::context::keeper::{TranscriptResults, named_handle};
 use crate::text::{QUOTED, nests_deeper, quote};
@@ -247,8 +247,12 @@ impl History {
         if reply.finish.allows_calls() {
             return Replied::Calls(Unanswered { history: self, reply });
         }
+        let advice = match reply.finish {
+            Finish::Length => "write less: fewer calls in one reply, with shorter arguments",
+            _ => "make the call again",
+        };
         let text = format!(
-            "not run: the reply was cut off ({}), so its calls may be incomplete; make the call again",
+            "not run: the reply was cut off ({}), so its calls may be incomplete; {advice}",
             reply.finish
         );
         Replied::CutOff(Unanswered { history: self, reply }.answer_rest([], &text))

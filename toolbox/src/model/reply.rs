@@ -83,10 +83,23 @@ impl Reply {
     /// Returns `true` if no part of it can be sent back to a service.
     #[must_use]
     pub fn is_empty(&self) -> bool {
+        // Services take no reasoning that nothing follows, unless they asked for it.
+        let goes_on = self.finish == Finish::Pause;
         self.parts.iter().all(|part| match part {
             Part::Text { text, echo } => text.trim().is_empty() && echo.is_none(),
-            Part::Reasoning { echo, .. } => echo.is_none(),
+            Part::Reasoning { echo, .. } => echo.is_none() || !goes_on,
             Part::Call { .. } | Part::Other(_) => false,
+        })
+    }
+
+    /// Returns `true` if the reply has neither text, nor calls, nor a result that its service made.
+    pub(crate) fn says_nothing(&self) -> bool {
+        self.parts.iter().all(|part| match part {
+            Part::Text { text, .. } => text.trim().is_empty(),
+            Part::Reasoning { .. } => true,
+            Part::Call { .. } => false,
+            // What is no item or block of the service stands beside them.
+            Part::Other(echo) => echo.value.get("type").is_none(),
         })
     }
 }
@@ -212,6 +225,9 @@ pub enum Finish {
     Pause,
     /// The model wrote a call that its service could not read.
     MalformedCall,
+    /// The model or its service failed before the reply was complete, in the service's own word,
+    /// such as `network_error`; calls of such a reply are never run.
+    Failed(String),
     /// Another reason, in the service's own word; counts as done.
     Other(String),
 }
@@ -220,7 +236,7 @@ impl Finish {
     /// Returns `true` if calls of the reply may be run.
     #[must_use]
     pub fn allows_calls(&self) -> bool {
-        !matches!(self, Self::Length | Self::Refusal | Self::MalformedCall)
+        !matches!(self, Self::Length | Self::Refusal | Self::MalformedCall | Self::Failed(_))
     }
 }
 
@@ -233,7 +249,7 @@ impl fmt::Display for Finish {
             Self::Refusal => "refusal",
             Self::Pause => "pause",
             Self::MalformedCall => "malformed_call",
-            Self::Other(reason) => reason,
+            Self::Failed(reason) | Self::Other(reason) => reason,
         })
     }
 }

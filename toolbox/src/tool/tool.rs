@@ -92,6 +92,8 @@ pub(crate) struct RunSettings {
     pub(crate) blocking: bool,
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
+    /// `true` if the same call is made again and again to see a change.
+    pub(crate) polling: bool,
     /// `true` if each call is recorded in a journal before it runs.
     pub(crate) durable: bool,
     pub(crate) approval: Approval,
@@ -664,6 +666,15 @@ impl Tool {
     #[must_use]
     pub fn background(mut self) -> Self {
         self.inner_mut().running.background = true;
+        self
+    }
+
+    /// Returns the tool so that models may make the same call again and again, to see whether
+    /// something has changed: the [repeat limit](crate::agent::AgentBuilder::repeat_limit) of an
+    /// agent does not hold for it.
+    #[must_use]
+    pub fn polling(mut self) -> Self {
+        self.inner_mut().running.polling = true;
         self
     }
 

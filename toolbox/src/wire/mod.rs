@@ -41,6 +41,7 @@
 //! ```
 
 mod anthropic;
+mod ended;
 mod events;
 mod failure;
 mod format;

@@ -10,6 +10,7 @@ use super::end::End;
 use super::guards::RunGuards;
 use super::legs::Leg;
 use super::logged::unlogged;
+use super::read::made;
 use super::results::highest_handle;
 use crate::agent::log::RunLog;
 use crate::agent::outcome::RunErrorKind;
@@ -33,16 +34,21 @@ pub(super) struct CallPlan {
 }
 
 impl CallPlan {
-    /// Sorts out the calls that the model repeats, beside those that were refused before.
+    /// Sorts out the calls that the model repeats, beside those that were refused before. Tools that
+    /// `may_poll` are called as often as the model likes.
     fn new(
         calls: Vec<(ToolCall, bool)>,
         refused: Vec<ToolResult>,
         repeats: &RepeatGuard,
+        may_poll: impl Fn(&ToolCall) -> bool,
         events: &Reporter,
     ) -> Self {
         let mut plan = Self { results: refused, ..Self::default() };
         for (call, approved) in calls {
             match repeats.action(&call) {
+                RepeatAction::Warn(_) | RepeatAction::Stop if may_poll(&call) => {
+                    plan.made.push((call, approved));
+                }
                 RepeatAction::Run => plan.made.push((call, approved)),
                 RepeatAction::Warn(times) => {
                     events.emit(|| EventKind::Repeated { tool: call.name.clone(), times });
@@ -91,7 +97,11 @@ impl ActiveRun {
         let Self { leg, conversation, guards, account } = self;
         let mut calls = open.calls().cloned().map(|call| (call, false)).collect();
         let refused = conversation.refuse_beside_handoff(&mut calls);
-        let mut plan = CallPlan::new(calls, refused, &guards.repeats, &leg.events);
+        let may_poll = |call: &ToolCall| {
+            let tool = conversation.toolbox().get(&made(call).name);
+            tool.is_some_and(|tool| tool.inner().running.polling)
+        };
+        let mut plan = CallPlan::new(calls, refused, &guards.repeats, may_poll, &leg.events);
         plan.charge(account, leg.settings().max_calls_per_step, conversation.is_replaying());
         plan
     }

@@ -17,7 +17,7 @@ use crate::agent::settings::AgentSettings;
 use crate::call::{FailureKind, ToolResult};
 use crate::dispatch::{Supervised, SupervisedEnd};
 use crate::event::{EventKind, Reporter, StopReason};
-use crate::model::{ModelError, ModelResponse, Usage};
+use crate::model::{Finish, ModelError, ModelResponse, Usage};
 use crate::panics::forget_quietly;
 
 /// The guards of a run, and how far it has passed them.
@@ -32,6 +32,8 @@ pub(super) struct RunGuards {
     output: Vec<Arc<dyn Guard>>,
     /// The number of answers that were not taken.
     failed_answers: u32,
+    /// The number of replies in a row that were no answer, and made no call that could run.
+    unfinished: u32,
 }
 
 impl RunGuards {
@@ -43,6 +45,7 @@ impl RunGuards {
             passed_input: 0,
             output: Vec::new(),
             failed_answers: 0,
+            unfinished: 0,
         }
     }
 
@@ -209,6 +212,27 @@ impl RunGuards {
             ToolResult::failure(kind, text).with_call_id(id)
         };
         (taken.into_iter().map(refuse).collect(), end)
+    }
+
+    /// Counts a reply that is no answer and makes no call that can run. Returns the end of the run,
+    /// unless the model is asked again: once, and where it wrote too much or nothing that could be
+    /// read, up to the limit of repetitions.
+    pub(super) fn unfinished(&mut self, finish: &Finish, text: String) -> Option<End> {
+        self.unfinished = self.unfinished.saturating_add(1);
+        let (most, reason) = match finish {
+            Finish::Length => (self.repeats.limit(), StopReason::Length),
+            Finish::MalformedCall => (self.repeats.limit(), StopReason::NoAnswer),
+            _ => (Some(2), StopReason::NoAnswer),
+        };
+        (most.is_some_and(|most| self.unfinished >= most)).then(|| {
+            tracing::warn!(replies = self.unfinished, %finish, "a model gave no answer");
+            End::Stopped(reason, text)
+        })
+    }
+
+    /// Notes that a reply was an answer, or made calls.
+    pub(super) fn finished(&mut self) {
+        self.unfinished = 0;
     }
 
     /// Counts an attempt at an answer that came to nothing, and returns the end of the run if it

@@ -176,9 +176,10 @@ impl Compactor for ModelCompactor {
                 .with_system(self.instructions.as_str())
                 .with_tool_choice(ToolChoice::None);
             let response = self.model.respond(&request, Deltas::none()).await?;
-            // A refusal says nothing of what was removed. It costs as much as a summary.
+            // A refusal says nothing of what was removed, and a part of a summary not enough. They
+            // cost as much as a summary.
             let text = match response.reply.finish {
-                Finish::Refusal => String::new(),
+                Finish::Refusal | Finish::Failed(_) => String::new(),
                 _ => response.reply.content().into_owned(),
             };
             let model = (self.model.provider().to_owned(), self.model.name().to_owned());

@@ -8,6 +8,7 @@ use crate::call::{Arguments, ToolCall};
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::WireError;
+use crate::wire::ended::finish_of;
 use crate::wire::failure::{WORDS, service_error};
 
 /// The key of the container in which the service runs programs.
@@ -64,7 +65,7 @@ pub(super) fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
         Some("pause_turn") => Finish::Pause,
         Some("refusal") => Finish::Refusal,
-        Some(other) => Finish::Other(other.to_owned()),
+        Some(other) => finish_of(other, reply.finish == Finish::Calls),
     };
     reply.with_finish(finish)
 }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::response::part;
 use crate::model::{Delta, Finish, ModelResponse, Part, Reply, Usage};
+use crate::wire::ended::finish_of;
 use crate::wire::failure::{WORDS, service_error};
 use crate::wire::{ResponseStream, WireError};
 
@@ -190,17 +191,6 @@ fn finish(reason: String) -> Finish {
     match reason.as_str() {
         "STOP" => Finish::Stop,
         "MAX_TOKENS" => Finish::Length,
-        "SAFETY"
-        | "RECITATION"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "IMAGE_SAFETY"
-        | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION"
-        | "MODEL_ARMOR"
-        | "ESCALATION" => Finish::Refusal,
-        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => Finish::MalformedCall,
-        _ => Finish::Other(reason),
+        reason => finish_of(reason, false),
     }
 }

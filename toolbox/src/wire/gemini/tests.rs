@@ -115,7 +115,8 @@ fn finish_reasons() {
         ("PROHIBITED_CONTENT", Finish::Refusal),
         ("SPII", Finish::Refusal),
         ("MALFORMED_FUNCTION_CALL", Finish::MalformedCall),
-        ("OTHER", Finish::Other("OTHER".into())),
+        ("OTHER", Finish::Failed("OTHER".into())),
+        ("NEW_WORD", Finish::Other("NEW_WORD".into())),
     ];
     for (reason, finish) in cases {
         let body = json!({"candidates": [{"finishReason": reason}]}).to_string();

@@ -8,6 +8,7 @@ use crate::call::{Arguments, ToolCall};
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::WireError;
+use crate::wire::ended::finish_of;
 use crate::wire::failure::service_error;
 
 /// A step of an interaction, as the service writes it.
@@ -87,7 +88,7 @@ impl InteractionIn {
             "requires_action" if reply.finish == Finish::Calls => Finish::Calls,
             "incomplete" | "budget_exceeded" => Finish::Length,
             "requires_continuation" => Finish::Pause,
-            other => Finish::Other(other.to_owned()),
+            other => finish_of(other, reply.finish == Finish::Calls),
         };
         Ok(ModelResponse {
             reply: reply.with_finish(finish),

@@ -7,6 +7,7 @@ use crate::call::{Arguments, ToolCall};
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
 use crate::wire::WireError;
+use crate::wire::ended::finish_of;
 use crate::wire::openai::custom::custom_call;
 use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
 
@@ -150,15 +151,11 @@ impl Gathered {
             _ if refused => Finish::Refusal,
             None => ended(has_calls),
             Some(word) => match word.as_str() {
-                // Services disagree about which of these goes with calls, so the calls decide.
-                "" | "stop" | "tool_calls" | "function_call" => ended(has_calls),
-                "length" => Finish::Length,
-                "content_filter" => Finish::Refusal,
                 "error" => {
                     let message = "the reply ended with an error that is not described".to_owned();
                     return Err(WireError::Service { kind: word, message });
                 }
-                _ => Finish::Other(word),
+                word => finish_of(word, has_calls),
             },
         };
         Ok(Reply::new(parts).with_finish(finish))

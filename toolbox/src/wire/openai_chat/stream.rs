@@ -14,8 +14,9 @@ use crate::wire::{ResponseStream, WireError, pieces};
 struct ChunkChoice {
     #[serde(default, deserialize_with = "pieces::index")]
     index: Option<u64>,
-    #[serde(default, deserialize_with = "nullable")]
-    delta: MessageDelta,
+    delta: Option<MessageDelta>,
+    /// In place of the delta, or the whole message after the deltas.
+    message: Option<MessageDelta>,
     finish_reason: Option<String>,
     error: Option<Value>,
 }
@@ -86,8 +87,8 @@ impl CallPiece {
 /// Reads the chunks of a Chat Completions stream.
 ///
 /// Forgiving where services differ: calls without an index or an id, ids and names repeated in
-/// every chunk, a name that comes last, arguments all at once, token counts in a chunk of their
-/// own.
+/// every chunk, a name that comes last, arguments all at once, a `message` in place of the `delta`,
+/// token counts in a chunk of their own.
 /// The reply is complete once a chunk gives a finish reason, after the last piece of a call.
 ///
 /// The reply has exactly the calls that were made. Where pieces can be read in two ways, such as a
@@ -102,6 +103,7 @@ pub struct OpenAiChatStream {
     /// The call in the older form, which has no index and is the only one.
     older: StreamedCalls,
     usage: Usage,
+    has_deltas: bool,
     ended: bool,
 }
 
@@ -141,7 +143,10 @@ impl ResponseStream for OpenAiChatStream {
                 return Err(error);
             }
             if choice.index.unwrap_or(position) == 0 {
-                self.take(choice.delta, choice.finish_reason, emit)?;
+                self.has_deltas |= choice.delta.is_some();
+                let message = choice.message.filter(|_| !self.has_deltas);
+                let piece = choice.delta.or(message).unwrap_or_default();
+                self.take(piece, choice.finish_reason, emit)?;
             }
         }
         Ok(())

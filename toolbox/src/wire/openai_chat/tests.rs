@@ -267,7 +267,7 @@ fn replies_of_many_services_are_read() {
         (json!({"content": "hi"}), json!("length"), Finish::Length, "hi", vec![]),
         (json!({"content": ""}), json!("content_filter"), Finish::Refusal, "", vec![]),
         (json!({"content": null, "refusal": "no"}), json!("stop"), Finish::Refusal, "no", vec![]),
-        (json!({"content": "hi"}), json!("eos"), Finish::Other("eos".into()), "hi", vec![]),
+        (json!({"content": "hi"}), json!("novel"), Finish::Other("novel".into()), "hi", vec![]),
         (json!({"content": "hi"}), json!("tool_calls"), Finish::Stop, "hi", vec![]),
         (
             json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::items::{ItemMark, StreamedItems};
 use super::response::ResponseObject;
-use crate::model::{Delta, ModelResponse};
+use crate::model::{Delta, ModelResponse, Part};
 use crate::wire::openai::{invalid, reported};
 use crate::wire::{ResponseStream, WireError, pieces};
 
@@ -41,6 +41,8 @@ struct StreamEvent<'a> {
 #[derive(Default)]
 pub struct OpenAiResponsesStream {
     items: StreamedItems,
+    /// The text of the deltas.
+    text: String,
     last: Option<ResponseObject>,
 }
 
@@ -68,7 +70,11 @@ impl ResponseStream for OpenAiResponsesStream {
         let mark = ItemMark { index: event.output_index, id: event.item_id.as_deref() };
         match kind {
             "response.output_text.delta" | "response.refusal.delta" => {
-                send(text_of(event.delta)?, emit, Delta::Text);
+                let text = text_of(event.delta)?;
+                if kind == "response.output_text.delta" {
+                    self.text.push_str(&text);
+                }
+                send(text, emit, Delta::Text);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 send(text_of(event.delta)?, emit, Delta::Reasoning);
@@ -139,7 +145,16 @@ impl ResponseStream for OpenAiResponsesStream {
         if response.output.as_ref().is_none_or(Vec::is_empty) {
             response.output = Some(self.items.into_done());
         }
-        response.into_model_response()
+        let mut response = response.into_model_response()?;
+        // Others send its text without an item.
+        let has_text = |part: &Part| matches!(part, Part::Text { .. });
+        if !self.text.is_empty() && !response.reply.parts.iter().any(has_text) {
+            let calls = |part: &Part| matches!(part, Part::Call { .. });
+            let parts = &mut response.reply.parts;
+            let at = parts.iter().position(calls).unwrap_or(parts.len());
+            parts.insert(at, Part::text(self.text));
+        }
+        Ok(response)
     }
 }
 
