@@ -291,8 +291,11 @@ async fn replies_that_are_cut_off_again_and_again_come_to_an_end() {
     }
 }
 
-/// Plays calls of tools with arguments, over and over or once.
-fn plays(calls: &[(&str, &str)], rounds: usize) -> ScriptedModel {
+/// A tool, and the arguments of its call.
+type Played = (&'static str, &'static str);
+
+/// Plays the calls of a round over and over.
+fn plays(calls: &[Played], rounds: usize) -> ScriptedModel {
     let all = calls.iter().cycle().take(calls.len() * rounds);
     all.fold(ScriptedModel::new(), |model, (tool, arguments)| model.calls(*tool, *arguments))
         .text("done")
@@ -301,8 +304,8 @@ fn plays(calls: &[(&str, &str)], rounds: usize) -> ScriptedModel {
 #[tokio::test]
 async fn calls_in_turns_and_in_other_words_are_repetitions() {
     let (a, b) = (r#"{"x":1,"y":[2]}"#, r#"{"y":[2.0], "x" : 1}"#);
-    // The calls of a round, whether they are repetitions.
-    let cases: [(&str, &[(&str, &str)], bool); 8] = [
+    // (the case, the calls of a round, whether they are repetitions)
+    let cases: [(&str, &[Played], bool); 8] = [
         ("two in turns", &[("a", "{}"), ("b", "{}")], true),
         ("three in turns", &[("a", "{}"), ("b", "{}"), ("a", r#"{"x":1}"#)], true),
         ("another order of keys", &[("a", a), ("a", b)], true),

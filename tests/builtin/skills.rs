@@ -108,10 +108,10 @@ fn a_folder_that_cannot_be_used_says_why() {
 fn no_file_outside_of_the_folder_is_read() {
     use std::os::unix::fs::symlink;
 
+    type Make<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
     let outside = Folder::new("outside", &[("secret.md", "SECRET"), ("s/SKILL.md", "SECRET")]);
     let at = |name: &str| outside.0.join(name);
-    // What is made in a folder with one skill, and whether the folder can still be used.
-    type Make<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
+    // What is made in a folder with one skill, and why the folder cannot be used then.
     let cases: [(&str, Make<'_>, Option<&str>); 6] = [
         (
             "link",

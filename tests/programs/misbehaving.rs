@@ -223,6 +223,25 @@ fn list(arguments: &[String], id: &Value, params: &Value) {
     match after(arguments, "list") {
         None => {}
         Some("repeats") => more = json!({"nextCursor": "again"}),
+        // As older servers say that there is no more, whatever cursor they are given.
+        Some("blank_once") if params.get("cursor").is_some() => {
+            return error(id, -32602, "no such cursor");
+        }
+        Some("blank" | "blank_once") => more = json!({"nextCursor": ""}),
+        // The first page of two has the empty cursor, which is one.
+        Some("blank_page") => match params["cursor"].as_str() {
+            None => {
+                tools.truncate(10);
+                more = json!({"nextCursor": ""});
+            }
+            Some(_) => drop(tools.drain(..10)),
+        },
+        // Every page is another, and has the same cursor.
+        Some("stuck") => {
+            let page = LISTINGS.load(Ordering::Relaxed);
+            tools = vec![tool(&format!("t{page}"), "A tool of its page.")];
+            more = json!({"nextCursor": "again"});
+        }
         Some("endless") => {
             let page =
                 params["cursor"].as_str().and_then(|page| page.parse().ok()).unwrap_or(0_u32);

@@ -197,13 +197,25 @@ async fn a_call_has_one_result_however_often_it_is_answered() {
 
 #[tokio::test]
 async fn a_repeating_cursor_ends_the_list() {
-    for (list, tools, notice) in
-        [("repeats", 29, "repeats a page"), ("endless", 100, "goes on after 100 pages")]
-    {
+    // (the list, its tools, what is said of it)
+    let cases = [
+        ("repeats", 29, None),
+        ("blank", 29, None),
+        ("blank_once", 29, None),
+        ("blank_page", 29, None),
+        ("stuck", 2, Some("repeats a cursor")),
+        ("endless", 100, Some("goes on after 100 pages")),
+    ];
+    for (list, tools, notice) in cases {
         let mounted = Mounted::new(&["list", list]).await;
         let status = mounted.status();
-        assert_eq!(status.tools.len(), tools, "{list}");
-        assert!(status.notices.join("\n").contains(notice), "{:?}", status.notices);
+        assert_eq!((status.tools.len(), &status.error), (tools, &None), "{list}");
+        assert!(status.withheld.is_empty(), "{list}: {:?}", status.withheld);
+        let said = status.notices.join("\n");
+        match notice {
+            Some(notice) => assert!(said.contains(notice), "{list}: {said}"),
+            None => assert!(!said.contains("list of tools"), "{list}: {said}"),
+        }
         mounted.close().await;
     }
 }

@@ -301,6 +301,42 @@ async fn a_session_that_is_idle_ends() {
 }
 
 #[tokio::test]
+async fn ranges_of_media_types_are_answered_and_so_is_no_header() {
+    let served = Served::start(service()).await;
+    let both = "application/json, text/event-stream";
+    // (the header, whether a call and a list are answered)
+    let cases = [
+        (Some(both), true),
+        (Some("*/*"), true),
+        (Some("*/*;q=0.8"), true),
+        (Some("application/*, text/*"), true),
+        (Some("application/json;q=0.9, */*;q=0.1"), true),
+        (Some("APPLICATION/JSON, Text/Event-Stream"), true),
+        (Some(""), true),
+        (None, true),
+        (Some("application/json"), false),
+        (Some("text/event-stream"), false),
+        (Some("text/html, image/*"), false),
+        (Some("*/*, text/event-stream;q=0"), false),
+        (Some("*/*;q=0, application/json"), false),
+    ];
+    for (header, is_answered) in cases {
+        for request in [
+            Request::call("add", json!({"a": 2, "b": 3})),
+            Request::modern("tools/list", json!({})),
+        ] {
+            let request = match header {
+                Some(header) => request.header("accept", header),
+                None => request.without("accept"),
+            };
+            let answer = served.send(&request).await;
+            let expected = if is_answered { 200 } else { 406 };
+            assert_eq!(answer.status, expected, "{header:?}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn headers_that_differ_from_the_body_are_refused() {
     let served = Served::start(service()).await;
     let call = || Request::call("add", json!({"a": 2, "b": 3}));

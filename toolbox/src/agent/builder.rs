@@ -391,9 +391,9 @@ impl AgentBuilder {
     }
 
     /// Sets how often a call may be made, of one tool with equal arguments and the same result: the
-    /// last of these times it is not run, and the model is told instead. If it makes that call again,
-    /// the run stops with [`StopReason::Repeated`](super::StopReason::Repeated). Default 4; at least
-    /// 2.
+    /// last of these times it is not run, and the model is told instead. If it makes that call
+    /// again, the run stops with [`StopReason::Repeated`](super::StopReason::Repeated). Default 4;
+    /// at least 2.
     ///
     /// A call counts while it is made step after step, and while all calls of the steps since have
     /// been made before, as where two alternate. Order of keys and spaces are no difference. A tool

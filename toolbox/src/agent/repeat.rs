@@ -13,8 +13,8 @@ use crate::text::{QUOTED, quote};
 pub(super) struct RepeatGuard {
     limit: Option<u32>,
     hasher: RandomState,
-    /// The calls so far: how often each came to the same since a step without it had a new call, with
-    /// the hash of that result.
+    /// The calls so far: how often each came to the same since a step without it had a new call,
+    /// with the hash of that result.
     seen: HashMap<u64, Streak>,
 }
 
@@ -101,7 +101,7 @@ fn hash_value(value: &Value, hasher: &mut impl Hasher) {
     match value {
         Value::Null => 0.hash(hasher),
         Value::Bool(flag) => (1, flag).hash(hasher),
-        Value::Number(number) => match number.as_f64().filter(|float| *float == float.trunc()) {
+        Value::Number(number) => match number.as_f64().filter(|float| float.fract() == 0.0) {
             // `1` and `1.0` are the same number.
             Some(float) if float.abs() < 9e15 => (2, (float + 0.0).to_bits()).hash(hasher),
             _ => (3, number.to_string()).hash(hasher),
@@ -109,7 +109,9 @@ fn hash_value(value: &Value, hasher: &mut impl Hasher) {
         Value::String(text) => (4, text).hash(hasher),
         Value::Array(items) => {
             (5, items.len()).hash(hasher);
-            items.iter().for_each(|item| hash_value(item, hasher));
+            for item in items {
+                hash_value(item, hasher);
+            }
         }
         Value::Object(object) => {
             (6, object.len()).hash(hasher);

@@ -304,7 +304,7 @@ fn written(path: &Path, force: bool) -> std::io::Result<()> {
     replace(path, Config::starter().as_bytes(), Access::Owner)
 }
 
-/// Who could read a file before it is replaced.
+/// The users who could read a file before it is replaced.
 pub(super) struct FileWidth<'a> {
     path: &'a Path,
     is_wide: bool,

@@ -34,8 +34,8 @@ pub(super) struct CallPlan {
 }
 
 impl CallPlan {
-    /// Sorts out the calls that the model repeats, beside those that were refused before. Tools that
-    /// `may_poll` are called as often as the model likes.
+    /// Sorts out the calls that the model repeats, beside those that were refused before. Tools
+    /// that `may_poll` are called as often as the model likes.
     fn new(
         calls: Vec<(ToolCall, bool)>,
         refused: Vec<ToolResult>,

@@ -27,6 +27,7 @@ use super::envelope::{QUESTION, UNREAD};
 use super::list::{MAX_PAGES, MAX_TOOLS, ToolList};
 use super::notifications::Notifications;
 use super::operation::{ServerLink, outcome_of};
+use super::pages::{NextPage, PageWalk};
 use super::questions;
 use super::request_meta::add_trace;
 use super::stdio::{Child, Stdio};
@@ -364,25 +365,37 @@ impl Connection {
     /// Requests the whole list of tools.
     pub(super) async fn list(&self) -> Result<ToolList, ConnectionError> {
         let mut listed = ToolList::default();
-        let mut cursor = None;
-        let mut seen = HashSet::new();
+        let mut cursor: Option<String> = None;
+        let mut walk = PageWalk::default();
         for page in 1.. {
+            // An empty cursor is one; of older servers it is the end, and they may refuse it.
+            let is_doubtful = cursor.as_deref() == Some("");
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest::with_param(params);
             let sent = self.send(ClientRequest::ListToolsRequest(request)).await?;
-            let answer = self.answer(sent).await?;
+            let answer = match self.answer(sent).await {
+                Err(ConnectionError::Refused { .. }) if is_doubtful => break,
+                answer => answer?,
+            };
             let page_of_tools: ToolListPage<'_> =
                 serde_json::from_str(&answer.raw).map_err(|error| {
                     ConnectionError::Lost(format!("its list of tools cannot be read: {error}"))
                 })?;
+            if !walk.enter(&page_of_tools.tools) {
+                break;
+            }
             for tool in page_of_tools.tools {
                 listed.add(tool.get(), &answer.refused);
             }
-            let Some(next) = page_of_tools.next else { break };
-            if !seen.insert(next.clone()) {
-                listed.notice("its list of tools repeats a page; the rest was not read".to_owned());
-                break;
-            }
+            let next = match walk.next(page_of_tools.next) {
+                NextPage::At(next) => next,
+                NextPage::End => break,
+                NextPage::Repeats => {
+                    let notice = "its list of tools repeats a cursor; the rest was not read";
+                    listed.notice(notice.to_owned());
+                    break;
+                }
+            };
             if page == MAX_PAGES || listed.len() >= MAX_TOOLS {
                 listed.notice(format!(
                     "its list of tools goes on after {page} pages; the rest was not read"

@@ -18,6 +18,7 @@ mod oauth;
 mod offers;
 mod operation;
 mod outward;
+mod pages;
 mod questions;
 mod reason;
 mod request_meta;

@@ -1,6 +1,6 @@
 //! The requests for prompts, resources and completion over one connection.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, ListPromptsRequest,
@@ -15,6 +15,7 @@ use super::connection::{Connection, RequestOrigin};
 use super::connection_error::ConnectionError;
 use super::list::{MAX_PAGES, ToolList};
 use super::offers::{MAX_OFFERS, OfferList};
+use super::pages::{NextPage, PageWalk};
 use super::questions::{self, InputAnswers};
 use super::request_meta::meta_of;
 use super::server_request::{ServerRequest, TaskRequest};
@@ -165,10 +166,15 @@ impl Connection {
     }
 
     async fn list_kind(&self, kind: OfferKind, offers: &mut OfferList) -> Result<(), String> {
-        let (mut cursor, mut seen, mut count) = (None, HashSet::new(), 0);
+        let (mut cursor, mut walk, mut count) = (None::<String>, PageWalk::default(), 0);
         for page in 1.. {
+            // As in the list of tools.
+            let is_doubtful = cursor.as_deref() == Some("");
             let sent = self.send(kind.request(cursor)).await.map_err(|error| error.to_string())?;
-            let raw = self.answer(sent).await.map_err(|error| error.to_string())?.raw;
+            let raw = match self.answer(sent).await {
+                Err(ConnectionError::Refused { .. }) if is_doubtful => return Ok(()),
+                answer => answer.map_err(|error| error.to_string())?.raw,
+            };
             let read: OfferPage<'_> =
                 serde_json::from_str(&raw).map_err(|error| error.to_string())?;
             let items = match kind {
@@ -177,6 +183,9 @@ impl Connection {
                 OfferKind::Templates => read.resource_templates,
                 OfferKind::Skills => read.skills,
             };
+            if !walk.enter(&items) {
+                return Ok(());
+            }
             for item in items {
                 if count == MAX_OFFERS {
                     return Err(format!("only the first {MAX_OFFERS} are used"));
@@ -188,10 +197,14 @@ impl Connection {
                     OfferKind::Resources | OfferKind::Templates => offers.add_resource(item.get()),
                 }
             }
-            let Some(next) = read.next_cursor else { return Ok(()) };
-            if page == MAX_PAGES || !seen.insert(next.clone()) {
+            let next = match walk.next(read.next_cursor) {
+                NextPage::At(next) => Some(next),
+                NextPage::End => return Ok(()),
+                NextPage::Repeats => None,
+            };
+            let Some(next) = next.filter(|_| page < MAX_PAGES) else {
                 return Err(format!("it goes on after {page} pages; the rest was not read"));
-            }
+            };
             cursor = Some(next);
         }
         Ok(())

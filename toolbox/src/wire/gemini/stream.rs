@@ -132,7 +132,7 @@ impl ResponseStream for GeminiStream {
             }
         }
         if let Some(reason) = candidate.finish_reason {
-            self.finish = Some(finish(reason));
+            self.finish = Some(finish_of(&reason, false));
         }
         Ok(())
     }
@@ -184,13 +184,5 @@ impl GeminiStream {
             ) => text.push_str(&more),
             (_, part) => self.parts.push(part),
         }
-    }
-}
-
-fn finish(reason: String) -> Finish {
-    match reason.as_str() {
-        "STOP" => Finish::Stop,
-        "MAX_TOKENS" => Finish::Length,
-        reason => finish_of(reason, false),
     }
 }

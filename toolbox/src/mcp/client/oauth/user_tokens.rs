@@ -22,7 +22,7 @@ type Error = StreamableHttpError<reqwest::Error>;
 /// The redirect URI of a renewal; nothing is ever sent there.
 const NOWHERE: &str = "http://127.0.0.1/callback";
 
-/// The time before its expiry at which a token is renewed.
+/// The time before its expiry at which a token is renewed; at most half of its life.
 const AHEAD: Duration = Duration::from_secs(30);
 
 /// The tokens of the user at one server. Cloning is cheap.
@@ -153,9 +153,11 @@ impl Granted {
         let received = granted.token_received_at.map(Duration::from_secs);
         let lifetime = granted.token_response.as_ref()?.expires_in();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let ends =
-            received.zip(lifetime).map(|(received, lifetime)| received.saturating_add(lifetime));
-        let is_over = ends.is_some_and(|ends| now.saturating_add(AHEAD) >= ends);
+        let is_over = received.zip(lifetime).is_some_and(|(received, lifetime)| {
+            // A token that lives shorter than that is used for half of its life.
+            let ahead = AHEAD.min(lifetime / 2);
+            now.saturating_add(ahead) >= received.saturating_add(lifetime)
+        });
         if is_over { None } else { self.token(stored) }
     }
 

@@ -131,7 +131,7 @@ impl Endpoint {
         if !headers::accepts(headers, "application/json")
             || !headers::accepts(headers, "text/event-stream")
         {
-            let text = "the client has to accept both application/json and text/event-stream";
+            let text = "the Accept header has to take both application/json and text/event-stream: name them, or send `*/*`";
             return Err(Refusal::Text(StatusCode::NOT_ACCEPTABLE, text.into()));
         }
         if !headers::is_json(headers) {

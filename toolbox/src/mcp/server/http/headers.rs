@@ -28,14 +28,29 @@ pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a 
     headers.get(name)?.to_str().ok()
 }
 
-/// Returns whether `Accept` names a media type. A range such as `*/*` does not name it.
+/// Returns whether `Accept` takes a media type, by its name or by a range such as `*/*`, of which
+/// the narrowest decides. Without the header every type is taken.
 pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|entry| {
+    let mut entries =
+        values.flat_map(|value| value.split(',')).map(str::trim).filter(|entry| !entry.is_empty());
+    let Some(first) = entries.next() else { return true };
+    let family = media_type.split('/').next().unwrap_or_default();
+    let narrowness = |range: &str| {
+        let (kind, rest) = range.split_once('/')?;
+        match rest {
+            _ if range.eq_ignore_ascii_case(media_type) => Some(2),
+            "*" if kind.eq_ignore_ascii_case(family) => Some(1),
+            "*" if kind == "*" => Some(0),
+            _ => None,
+        }
+    };
+    let matching = std::iter::once(first).chain(entries).filter_map(|entry| {
         let mut parts = entry.split(';').map(str::trim);
-        let is_it = parts.next().is_some_and(|own| own.eq_ignore_ascii_case(media_type));
-        is_it && !parts.any(is_zero_weight)
-    })
+        let narrowness = narrowness(parts.next()?)?;
+        Some((narrowness, !parts.any(is_zero_weight)))
+    });
+    matching.max().is_some_and(|(_, is_taken)| is_taken)
 }
 
 /// Returns whether a parameter of a media range excludes it, such as `q=0.0`.
