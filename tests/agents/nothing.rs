@@ -305,10 +305,15 @@ fn plays(calls: &[Played], rounds: usize) -> ScriptedModel {
 async fn calls_in_turns_and_in_other_words_are_repetitions() {
     let (a, b) = (r#"{"x":1,"y":[2]}"#, r#"{"y":[2.0], "x" : 1}"#);
     // (the case, the calls of a round, whether they are repetitions)
-    let cases: [(&str, &[Played], bool); 8] = [
+    let cases: [(&str, &[Played], bool); 13] = [
         ("two in turns", &[("a", "{}"), ("b", "{}")], true),
         ("three in turns", &[("a", "{}"), ("b", "{}"), ("a", r#"{"x":1}"#)], true),
         ("another order of keys", &[("a", a), ("a", b)], true),
+        ("escapes", &[("a", r#"{"x":"\u0061"}"#), ("a", r#"{"x":"a"}"#)], true),
+        ("numbers", &[("a", r#"{"x":100}"#), ("a", r#"{"x":1e2}"#)], true),
+        ("what is no JSON", &[("a", "{"), ("b", "{}")], true),
+        ("beside one that is polled", &[("polls", "{}"), ("b", "{}")], true),
+        ("a poll in other words", &[("polls", "{}"), ("polls", " { } ")], false),
         ("behind a gateway", &[("toolbox_execute", r#"{"name":"a","arguments":{}}"#)], true),
         ("that fail", &[("fails", "{}"), ("b", "{}")], true),
         ("of a tool that is polled", &[("polls", "{}")], false),

@@ -1,12 +1,13 @@
 //! Notices a model that makes the same calls again and again.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 
-use serde_json::Value;
+use foldhash::fast::RandomState;
 
 use crate::call::{ToolCall, ToolResult};
 use crate::text::{QUOTED, quote};
+use crate::validate;
 
 /// Counts calls of the same tool with equal arguments that came to the same result: step after
 /// step, or in turns with others that the model has made before, too.
@@ -38,7 +39,7 @@ pub(super) enum RepeatAction {
 
 impl RepeatGuard {
     pub(super) fn new(limit: Option<u32>) -> Self {
-        Self { limit, hasher: RandomState::new(), seen: HashMap::new() }
+        Self { limit, hasher: RandomState::default(), seen: HashMap::new() }
     }
 
     /// Returns the number of times from which on something is a repetition.
@@ -48,6 +49,10 @@ impl RepeatGuard {
 
     pub(super) fn action(&self, call: &ToolCall) -> RepeatAction {
         let Some(limit) = self.limit else { return RepeatAction::Run };
+        // Arguments are read only where a call can be at its limit.
+        if self.seen.values().all(|streak| streak.times + 1 < limit) {
+            return RepeatAction::Run;
+        }
         let times = self.seen.get(&self.key(call).0).map_or(1, |streak| streak.times + 1);
         match times {
             times if times < limit => RepeatAction::Run,
@@ -85,41 +90,13 @@ impl RepeatGuard {
 
     /// Returns what a call has in common with the same call made again.
     pub(super) fn key(&self, call: &ToolCall) -> CallKey {
+        if self.limit.is_none() {
+            return CallKey(0);
+        }
         let text = call.arguments.as_str().trim();
-        let mut hasher = self.hasher.build_hasher();
-        call.name.hash(&mut hasher);
-        match serde_json::from_str::<Value>(text) {
-            Ok(value) => hash_value(&value, &mut hasher),
-            Err(_) => text.hash(&mut hasher),
-        }
-        CallKey(hasher.finish())
-    }
-}
-
-/// Hashes a value such that equal ones have the same hash, whatever order their keys have.
-fn hash_value(value: &Value, hasher: &mut impl Hasher) {
-    match value {
-        Value::Null => 0.hash(hasher),
-        Value::Bool(flag) => (1, flag).hash(hasher),
-        Value::Number(number) => match number.as_f64().filter(|float| float.fract() == 0.0) {
-            // `1` and `1.0` are the same number.
-            Some(float) if float.abs() < 9e15 => (2, (float + 0.0).to_bits()).hash(hasher),
-            _ => (3, number.to_string()).hash(hasher),
-        },
-        Value::String(text) => (4, text).hash(hasher),
-        Value::Array(items) => {
-            (5, items.len()).hash(hasher);
-            for item in items {
-                hash_value(item, hasher);
-            }
-        }
-        Value::Object(object) => {
-            (6, object.len()).hash(hasher);
-            for (key, value) in object.iter().collect::<BTreeMap<_, _>>() {
-                key.hash(hasher);
-                hash_value(value, hasher);
-            }
-        }
+        let value = validate::hash(text, &self.hasher);
+        let as_written = value.is_none().then_some(text);
+        CallKey(self.hasher.hash_one((&call.name, value, as_written)))
     }
 }
 

@@ -211,6 +211,14 @@ pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
     fields.map(|(key, value)| (key.string().into_owned(), &text[value.span()])).collect()
 }
 
+/// Returns a hash that equal values share, however they are written; none, if the text is no JSON
+/// or nests deeper than arguments may.
+#[allow(dead_code, reason = "agents are a module on top of this one")]
+pub(crate) fn hash(text: &str, state: &foldhash::fast::RandomState) -> Option<u64> {
+    let document = json::parse(text, ValidationLimits::default().depth).ok()?;
+    Some(value::hash(document.root(), state))
+}
+
 /// Returns a fault if the text is too long or nests too deep; counts levels without parsing values.
 fn bound(text: &str, bounds: &ValidationLimits) -> Option<Fault> {
     if u32::try_from(text.len()).is_err() {

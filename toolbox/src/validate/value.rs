@@ -124,7 +124,7 @@ pub(super) fn equal_items(array: Node<'_>) -> Option<(usize, usize)> {
 }
 
 /// Returns a hash that equal values share.
-fn hash(node: Node<'_>, state: &foldhash::fast::RandomState) -> u64 {
+pub(super) fn hash(node: Node<'_>, state: &foldhash::fast::RandomState) -> u64 {
     let mut hasher = state.build_hasher();
     match node.kind() {
         JsonKind::Null => hasher.write_u8(0),

@@ -46,10 +46,8 @@ impl CallPlan {
         let mut plan = Self { results: refused, ..Self::default() };
         for (call, approved) in calls {
             match repeats.action(&call) {
-                RepeatAction::Warn(_) | RepeatAction::Stop if may_poll(&call) => {
-                    plan.made.push((call, approved));
-                }
                 RepeatAction::Run => plan.made.push((call, approved)),
+                _ if may_poll(&call) => plan.made.push((call, approved)),
                 RepeatAction::Warn(times) => {
                     events.emit(|| EventKind::Repeated { tool: call.name.clone(), times });
                     tracing::warn!(tool = call.name, times, "a model repeats a call");
