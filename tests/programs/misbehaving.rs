@@ -236,6 +236,11 @@ fn list(arguments: &[String], id: &Value, params: &Value) {
             }
             Some(_) => drop(tools.drain(..10)),
         },
+        // Every page is the same, and has another cursor.
+        Some("renamed") => {
+            let page = LISTINGS.load(Ordering::Relaxed);
+            more = json!({"nextCursor": page.to_string()});
+        }
         // Every page is another, and has the same cursor.
         Some("stuck") => {
             let page = LISTINGS.load(Ordering::Relaxed);

@@ -203,7 +203,8 @@ async fn a_repeating_cursor_ends_the_list() {
         ("blank", 29, None),
         ("blank_once", 29, None),
         ("blank_page", 29, None),
-        ("stuck", 2, Some("repeats a cursor")),
+        ("renamed", 29, Some("repeats a page")),
+        ("stuck", 2, Some("repeats a page or a cursor")),
         ("endless", 100, Some("goes on after 100 pages")),
     ];
     for (list, tools, notice) in cases {

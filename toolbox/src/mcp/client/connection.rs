@@ -365,44 +365,41 @@ impl Connection {
     /// Requests the whole list of tools.
     pub(super) async fn list(&self) -> Result<ToolList, ConnectionError> {
         let mut listed = ToolList::default();
-        let mut cursor: Option<String> = None;
         let mut walk = PageWalk::default();
         for page in 1.. {
-            // An empty cursor is one; of older servers it is the end, and they may refuse it.
-            let is_doubtful = cursor.as_deref() == Some("");
-            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let params = PaginatedRequestParams::default().with_cursor(walk.cursor());
             let request = ListToolsRequest::with_param(params);
             let sent = self.send(ClientRequest::ListToolsRequest(request)).await?;
             let answer = match self.answer(sent).await {
-                Err(ConnectionError::Refused { .. }) if is_doubtful => break,
+                Err(ConnectionError::Refused { .. }) if walk.may_be_over() => break,
                 answer => answer?,
             };
             let page_of_tools: ToolListPage<'_> =
                 serde_json::from_str(&answer.raw).map_err(|error| {
                     ConnectionError::Lost(format!("its list of tools cannot be read: {error}"))
                 })?;
-            if !walk.enter(&page_of_tools.tools) {
-                break;
+            let is_new = walk.enter(&page_of_tools.tools);
+            if is_new {
+                for tool in page_of_tools.tools {
+                    listed.add(tool.get(), &answer.refused);
+                }
             }
-            for tool in page_of_tools.tools {
-                listed.add(tool.get(), &answer.refused);
-            }
-            let next = match walk.next(page_of_tools.next) {
-                NextPage::At(next) => next,
+            match walk.next(page_of_tools.next, is_new) {
+                NextPage::Another => {}
                 NextPage::End => break,
                 NextPage::Repeats => {
-                    let notice = "its list of tools repeats a cursor; the rest was not read";
+                    let notice =
+                        "its list of tools repeats a page or a cursor; the rest was not read";
                     listed.notice(notice.to_owned());
                     break;
                 }
-            };
+            }
             if page == MAX_PAGES || listed.len() >= MAX_TOOLS {
                 listed.notice(format!(
                     "its list of tools goes on after {page} pages; the rest was not read"
                 ));
                 break;
             }
-            cursor = Some(next);
         }
         self.list_offers(&mut listed).await;
         Ok(listed)

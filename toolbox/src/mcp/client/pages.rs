@@ -8,21 +8,35 @@ use serde_json::value::RawValue;
 /// The way through the pages of a list.
 #[derive(Debug, Default)]
 pub(super) struct PageWalk {
+    /// The cursor of the page that comes next; none for the first.
+    cursor: Option<String>,
+    /// The cursors so far.
     cursors: HashSet<String>,
-    /// The hashes of the pages.
+    /// The hashes of the pages so far.
     pages: HashSet<u64>,
 }
 
 /// What follows a page.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextPage {
-    At(String),
+    Another,
     End,
-    /// The server gives a cursor again, with more items than before.
+    /// The server repeats itself, and may have more.
     Repeats,
 }
 
 impl PageWalk {
+    /// Returns the cursor of the page to request.
+    pub(super) fn cursor(&self) -> Option<String> {
+        self.cursor.clone()
+    }
+
+    /// Returns `true` if a server that refuses the page has no more: an empty cursor is one, but
+    /// older servers mean the end by it.
+    pub(super) fn may_be_over(&self) -> bool {
+        self.cursor.as_deref() == Some("")
+    }
+
     /// Notes the items of a page, and returns `false` if it is one that was read before.
     pub(super) fn enter(&mut self, items: &[&RawValue]) -> bool {
         let mut hasher = DefaultHasher::new();
@@ -32,15 +46,19 @@ impl PageWalk {
         self.pages.insert(hasher.finish()) || items.is_empty()
     }
 
-    /// Returns what follows a page with a cursor.
-    pub(super) fn next(&mut self, cursor: Option<String>) -> NextPage {
+    /// Goes on by the cursor of a page that was or was not read before.
+    pub(super) fn next(&mut self, cursor: Option<String>, is_new: bool) -> NextPage {
         let Some(cursor) = cursor else { return NextPage::End };
-        let is_empty = cursor.is_empty();
-        match self.cursors.insert(cursor.clone()) {
-            true => NextPage::At(cursor),
-            // Older servers mean the end.
-            false if is_empty => NextPage::End,
-            false => NextPage::Repeats,
+        let is_known = self.cursors.contains(&cursor);
+        match (is_new, is_known) {
+            (true, false) => {
+                self.cursors.insert(cursor.clone());
+                self.cursor = Some(cursor);
+                NextPage::Another
+            }
+            (false, true) => NextPage::End,
+            _ if cursor.is_empty() => NextPage::End,
+            _ => NextPage::Repeats,
         }
     }
 }

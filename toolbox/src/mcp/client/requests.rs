@@ -166,13 +166,12 @@ impl Connection {
     }
 
     async fn list_kind(&self, kind: OfferKind, offers: &mut OfferList) -> Result<(), String> {
-        let (mut cursor, mut walk, mut count) = (None::<String>, PageWalk::default(), 0);
+        let (mut walk, mut count) = (PageWalk::default(), 0);
         for page in 1.. {
-            // As in the list of tools.
-            let is_doubtful = cursor.as_deref() == Some("");
-            let sent = self.send(kind.request(cursor)).await.map_err(|error| error.to_string())?;
+            let sent =
+                self.send(kind.request(walk.cursor())).await.map_err(|error| error.to_string())?;
             let raw = match self.answer(sent).await {
-                Err(ConnectionError::Refused { .. }) if is_doubtful => return Ok(()),
+                Err(ConnectionError::Refused { .. }) if walk.may_be_over() => return Ok(()),
                 answer => answer.map_err(|error| error.to_string())?.raw,
             };
             let read: OfferPage<'_> =
@@ -183,10 +182,8 @@ impl Connection {
                 OfferKind::Templates => read.resource_templates,
                 OfferKind::Skills => read.skills,
             };
-            if !walk.enter(&items) {
-                return Ok(());
-            }
-            for item in items {
+            let is_new = walk.enter(&items);
+            for item in items.into_iter().filter(|_| is_new) {
                 if count == MAX_OFFERS {
                     return Err(format!("only the first {MAX_OFFERS} are used"));
                 }
@@ -197,15 +194,13 @@ impl Connection {
                     OfferKind::Resources | OfferKind::Templates => offers.add_resource(item.get()),
                 }
             }
-            let next = match walk.next(read.next_cursor) {
-                NextPage::At(next) => Some(next),
+            match walk.next(read.next_cursor, is_new) {
+                NextPage::Another if page < MAX_PAGES => {}
                 NextPage::End => return Ok(()),
-                NextPage::Repeats => None,
-            };
-            let Some(next) = next.filter(|_| page < MAX_PAGES) else {
-                return Err(format!("it goes on after {page} pages; the rest was not read"));
-            };
-            cursor = Some(next);
+                NextPage::Another | NextPage::Repeats => {
+                    return Err(format!("it goes on after {page} pages; the rest was not read"));
+                }
+            }
         }
         Ok(())
     }

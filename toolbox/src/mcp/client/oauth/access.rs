@@ -1,6 +1,7 @@
 //! An access token, and how a request carries it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -92,4 +93,11 @@ fn demands_nonce(response: &Response) -> bool {
 
 fn unsendable() -> AuthError {
     AuthError::InternalError("the token has characters that no token may have".to_owned())
+}
+
+/// Returns how long a token is used of its lifetime: to 30 seconds before its end, and one of a
+/// short life for half of it.
+pub(super) fn used_for(lifetime: Duration) -> Duration {
+    const AHEAD: Duration = Duration::from_secs(30);
+    lifetime.saturating_sub(AHEAD.min(lifetime / 2))
 }

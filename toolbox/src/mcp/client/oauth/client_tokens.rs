@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::access::OAuthToken;
+use super::access::{OAuthToken, used_for};
 use super::address::safe_url;
 use super::dpop::ProofKey;
 use super::failure::{error_text, failed, without};
@@ -21,9 +21,6 @@ use crate::mcp::client::http::answered;
 use crate::mcp::config::{ClientProof, OAuthClient, ProgramGrant};
 
 type Error = StreamableHttpError<reqwest::Error>;
-
-/// The maximum time before its expiry at which a token is requested anew.
-const AHEAD: Duration = Duration::from_secs(30);
 
 /// The time for which a failure answers further requests, so that the authorization server is not
 /// asked again at once.
@@ -193,9 +190,7 @@ impl ClientGrant {
         let requested = Instant::now();
         match self.granted(held, scopes).await {
             Ok((token, lifetime)) => {
-                // A token that lives shorter than that is used for half of its life.
-                let used =
-                    lifetime.map(|lifetime| lifetime.saturating_sub(AHEAD.min(lifetime / 2)));
+                let used = lifetime.map(used_for);
                 held.ends = used.and_then(|used| requested.checked_add(used));
                 held.token = Some(token.clone());
                 held.failed = None;

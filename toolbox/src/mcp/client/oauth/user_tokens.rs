@@ -10,7 +10,7 @@ use rmcp::transport::auth::{AuthError, OAuthClientConfig};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 
-use super::access::OAuthToken;
+use super::access::{OAuthToken, used_for};
 use super::credentials::{CredentialEntry, CredentialFile, StoredGrant};
 use super::requests::OAuthRequests;
 use crate::mcp::client::http::answered;
@@ -21,9 +21,6 @@ type Error = StreamableHttpError<reqwest::Error>;
 
 /// The redirect URI of a renewal; nothing is ever sent there.
 const NOWHERE: &str = "http://127.0.0.1/callback";
-
-/// The time before its expiry at which a token is renewed; at most half of its life.
-const AHEAD: Duration = Duration::from_secs(30);
 
 /// The tokens of the user at one server. Cloning is cheap.
 #[derive(Clone)]
@@ -153,11 +150,9 @@ impl Granted {
         let received = granted.token_received_at.map(Duration::from_secs);
         let lifetime = granted.token_response.as_ref()?.expires_in();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let is_over = received.zip(lifetime).is_some_and(|(received, lifetime)| {
-            // A token that lives shorter than that is used for half of its life.
-            let ahead = AHEAD.min(lifetime / 2);
-            now.saturating_add(ahead) >= received.saturating_add(lifetime)
-        });
+        let is_over = received
+            .zip(lifetime)
+            .is_some_and(|(received, lifetime)| now >= received.saturating_add(used_for(lifetime)));
         if is_over { None } else { self.token(stored) }
     }
 
