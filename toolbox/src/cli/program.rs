@@ -304,6 +304,19 @@ fn written(path: &Path, force: bool) -> std::io::Result<()> {
     replace(path, Config::starter().as_bytes(), Access::Owner)
 }
 
+/// Returns `true` if other users than its owner may read or change a file.
+#[cfg(unix)]
+pub(super) fn is_wide(path: &Path) -> bool {
+    let mode = |file| std::os::unix::fs::MetadataExt::mode(&file);
+    std::fs::metadata(path).is_ok_and(|file| mode(file) & 0o077 != 0)
+}
+
+/// Files have no such permissions there.
+#[cfg(not(unix))]
+pub(super) fn is_wide(_: &Path) -> bool {
+    false
+}
+
 /// The users who could read a file before it is replaced.
 pub(super) struct FileWidth<'a> {
     path: &'a Path,
@@ -312,17 +325,12 @@ pub(super) struct FileWidth<'a> {
 
 impl<'a> FileWidth<'a> {
     pub(super) fn of(path: &'a Path) -> Self {
-        #[cfg(unix)]
-        let is_wide = std::fs::metadata(path)
-            .is_ok_and(|file| std::os::unix::fs::MetadataExt::mode(&file) & 0o077 != 0);
-        #[cfg(not(unix))]
-        let is_wide = false;
-        Self { path, is_wide }
+        Self { path, is_wide: is_wide(path) }
     }
 
     /// Returns the line for the user if others could read the file, and cannot any longer.
     pub(super) fn narrowed(&self) -> Option<String> {
-        (self.is_wide && !Self::of(self.path).is_wide).then(|| {
+        (self.is_wide && !is_wide(self.path)).then(|| {
             let shown = line(&self.path.display().to_string());
             format!("others could read {shown}; now its owner alone can: it may hold tokens")
         })

@@ -16,7 +16,7 @@ use super::beside::ServedPage;
 use super::gateway::{self, GatewayBackend};
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
-use super::program::Configured;
+use super::program::{Configured, is_wide};
 use super::source::ranking;
 use super::text::line;
 use crate::collection::{ToolBox, ToolBoxBuilder};
@@ -280,16 +280,10 @@ pub(super) fn token_in(path: &Path) -> Result<String, String> {
             "{displayed} holds no token: one word of at most {LONGEST_TOKEN} letters, digits and signs is"
         ));
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let mode = std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
-        if mode & 0o077 != 0 {
-            complain(&format!(
-                "{displayed} can be read by other users: `chmod 600 {displayed}` mends that"
-            ));
-        }
+    if is_wide(path) {
+        complain(&format!(
+            "{displayed} can be read by other users: `chmod 600 {displayed}` mends that"
+        ));
     }
     Ok(token.to_owned())
 }

@@ -4,8 +4,6 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::switches::place;
-
 /// A setting that restricts tools: the program, the path of its keys (`*` is any key), and what
 /// stands before the name of a server.
 type LimitSetting = (&'static str, &'static [&'static str], &'static str);
@@ -76,6 +74,11 @@ impl LimitSettings {
         let found = self.0.iter().find(|limit| meets(&limit.value, limit.prefix, server));
         found.map(|limit| limit.place.as_str())
     }
+}
+
+/// Returns the text that names a setting of a file.
+pub(super) fn place(key: &str, path: &Path) -> String {
+    format!("`{key}` in {}", path.display())
 }
 
 fn at<'a>(settings: &'a Map<String, Value>, keys: &[&str]) -> Vec<&'a Value> {

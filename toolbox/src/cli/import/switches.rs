@@ -1,4 +1,4 @@
-//! What the user of a program has set about its servers outside of their entries.
+//! Settings outside of the entries of servers that switch them off or restrict them.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use super::document::SettingsDocument;
 use super::files;
 use super::hosts::{self, HostFile, UserFolders};
-use super::limits::LimitSettings;
+use super::limits::{LimitSettings, place};
 
 /// Lists of settings that name servers which do not run.
 const OFF: [&str; 4] =
     ["deniedMcpServers", "disabledMcpServers", "disabledMcpjsonServers", "excludeMCPServers"];
 
-/// What restricts the servers of a program although their entries do not say so.
+/// The settings that restrict the servers of a program although their entries do not say so.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
     off: Vec<Switch>,
@@ -121,11 +121,6 @@ impl Switches {
     pub(super) fn limit(&self, server: &str) -> Option<&str> {
         self.limits.of(server)
     }
-}
-
-/// Returns the text that names a setting of a file.
-pub(super) fn place(key: &str, path: &Path) -> String {
-    format!("`{key}` in {}", path.display())
 }
 
 fn root(document: &SettingsDocument) -> Map<String, Value> {

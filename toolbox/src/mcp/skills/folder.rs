@@ -26,8 +26,9 @@ use crate::tool::Tool;
 /// `description`. The skill `group/refunds` has the URI `skill://group/refunds/SKILL.md`.
 ///
 /// All files below the folder of a skill belong to it, except those whose names begin with a dot.
-/// Links are not followed, hard links are passed over, and no file outside of the folder is read. A skill is left out, and not
-/// served in part, if it has more than 512 files or 16 MiB, or a file beyond three quarters of
+/// Links are not followed, hard links are passed over, and no file outside of the folder is read. A
+/// skill is left out, and not served in part, if it has more than 512 files or 16 MiB, or a file
+/// beyond three quarters of
 /// [`max_resource_bytes`](crate::ToolBoxBuilder::max_resource_bytes) (6 MiB by default); if an
 /// entry cannot be read or has a name with control characters; or if its frontmatter is missing or
 /// has anchors. The folder may have 20 000 entries, 16 levels deep.

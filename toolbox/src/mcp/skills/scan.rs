@@ -157,11 +157,15 @@ impl Entries {
 }
 
 /// Returns `true` if a file has another name, which may be outside of the folder.
+#[cfg(unix)]
 fn has_other_name(metadata: &Metadata) -> bool {
-    #[cfg(unix)]
-    return cap_std::fs::MetadataExt::nlink(metadata) > 1;
-    #[cfg(not(unix))]
-    return !metadata.is_file();
+    cap_std::fs::MetadataExt::nlink(metadata) > 1
+}
+
+/// Names are not counted there.
+#[cfg(not(unix))]
+fn has_other_name(_: &Metadata) -> bool {
+    false
 }
 
 /// Returns `true` if a name has no character that a URI or a person would misread.

@@ -59,12 +59,9 @@ pub(super) fn container(container: &Value) -> Option<Part> {
 pub(super) fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {
     let reply = Reply::new(parts);
     let finish = match stop_reason {
-        // A reply with calls waits for results, whatever reason the service gives for its end.
-        None | Some("end_turn" | "stop_sequence") => return reply,
+        None => return reply,
         Some("tool_use") => Finish::Calls,
-        Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
         Some("pause_turn") => Finish::Pause,
-        Some("refusal") => Finish::Refusal,
         Some(other) => finish_of(other, reply.finish == Finish::Calls),
     };
     reply.with_finish(finish)
