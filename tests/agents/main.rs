@@ -23,6 +23,7 @@ mod handoffs;
 mod inherited;
 mod jobs;
 mod nothing;
+mod odd_fields;
 mod own_results;
 mod programs;
 mod provider;

@@ -335,9 +335,9 @@ fn a_piece_that_no_table_has_is_of_one_call_or_refused() {
             None,
         ),
         (
-            "an index that is none",
+            "an index that is none, which is left out",
             json!([{"index": "first", "function": f("wipe", json!("{}"))}]),
-            None,
+            Some(&[("wipe", "{}")]),
         ),
         (
             "ids that come back",

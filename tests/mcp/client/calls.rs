@@ -106,7 +106,7 @@ async fn every_kind_of_content_arrives() {
             {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
             {"type": "resource", "resource": {"uri": "test://a", "mimeType": "text/plain", "text": "inside"}},
             {"type": "resource_link", "uri": "test://b", "name": "b.txt", "description": "the other"},
-            {"type": "text", "text": "[a part of the result cannot be read]"},
+            {"type": "text", "text": "[a part of type `hologram` of the result cannot be read]"},
         ])
     );
     mounted.close().await;

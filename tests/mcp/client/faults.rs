@@ -253,6 +253,16 @@ async fn a_malformed_tool_spoils_no_other() {
 }
 
 #[tokio::test]
+async fn a_byte_that_is_no_utf_8_costs_itself_alone() {
+    let mounted = Mounted::new(&["list", "latin"]).await;
+    let status = mounted.status();
+    assert_eq!((status.tools.len(), status.withheld.len()), (29, 0), "{status:?}");
+    assert!(status.notices.iter().any(|notice| notice.contains("no UTF-8")), "{status:?}");
+    assert!(mounted.toolbox.definitions().iter().any(|tool| tool.description == "caf\u{fffd}"));
+    mounted.close().await;
+}
+
+#[tokio::test]
 async fn the_first_of_two_tools_of_one_name_is_used() {
     let mounted = Mounted::new(&["list", "twice"]).await;
     let status = mounted.status();

@@ -15,6 +15,7 @@ pub(crate) mod http;
 mod killed;
 mod live;
 pub(crate) mod oauth;
+mod odd;
 mod program_grants;
 mod read;
 mod sign_in_midway;

@@ -1,6 +1,7 @@
 //! The parts a result is made of: text, images, audio, resources, links to resources.
 
 mod annotations;
+mod arrived;
 mod base64;
 mod link;
 
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use annotations::Attributes;
 pub use annotations::{ContentAnnotations, Role};
+use arrived::usual_mime;
 pub use base64::InvalidBase64Error;
 use link::LinkIn;
 pub use link::ResourceLink;
@@ -71,7 +73,8 @@ pub struct Text {
 pub struct Media {
     /// The bytes, in standard base64 with padding.
     pub data: String,
-    /// The MIME type, such as `image/png`.
+    /// The MIME type, such as `image/png`: in lower case, without parameters, and `image/jpg` by its
+    /// usual name, `image/jpeg`.
     pub mime_type: String,
     pub(crate) attributes: Attributes,
 }
@@ -98,7 +101,7 @@ pub struct ResourceContents {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Its bytes in base64, when it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "arrived::blob", skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
     /// The `_meta` of the document itself, beside that of the [part](Content::meta).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -176,8 +179,8 @@ impl From<String> for Text {
 
 impl Media {
     /// Returns media from its base64.
-    pub(crate) fn of_base64(data: String, mime_type: String) -> Self {
-        Self { data, mime_type, attributes: Attributes::default() }
+    fn of_base64(data: String, mime_type: &str) -> Self {
+        Self { data, mime_type: usual_mime(mime_type), attributes: Attributes::default() }
     }
 }
 
@@ -382,7 +385,7 @@ impl Media {
     /// Encodes raw bytes, such as the content of a file.
     #[allow(clippy::needless_pass_by_value, reason = "a `Vec` is as welcome as a slice")]
     pub fn from_bytes<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
-        Self::of_base64(base64::encode(bytes.raw_bytes()), mime_type.into())
+        Self::of_base64(base64::encode(bytes.raw_bytes()), &mime_type.into())
     }
 
     /// Takes text that is base64 already, and keeps it as it is.
@@ -397,7 +400,7 @@ impl Media {
     ) -> Result<Self, InvalidBase64Error> {
         let data = base64.into();
         base64::check(&data)?;
-        Ok(Self::of_base64(data, mime_type.into()))
+        Ok(Self::of_base64(data, &mime_type.into()))
     }
 }
 
@@ -503,7 +506,8 @@ impl Serialize for Content {
     }
 }
 
-/// Annotations and `_meta` that do not follow the protocol are left out, and the part stays.
+/// Annotations and `_meta` that do not follow the protocol are left out, and the part stays. Base64
+/// of another form is mended; an image or a sound that is no base64 becomes a text that says so.
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -543,17 +547,27 @@ impl<'de> Deserialize<'de> for Content {
                 Attributes::read(self.annotations.as_ref(), self.meta.as_ref())
             }
         }
-        let media = |read: In<MediaIn>| {
-            let attributes = read.attributes();
-            Box::new(Media { data: read.own.data, mime_type: read.own.mime_type, attributes })
+        let attributed = |mut content: Self, attributes: Attributes| {
+            match &mut content {
+                Self::Image(media) | Self::Audio(media) => media.attributes = attributes,
+                Self::Text(text) => text.attributes = attributes,
+                Self::Resource(_) | Self::ResourceLink(_) => {}
+            }
+            content
         };
         Ok(match ContentKind::deserialize(deserializer)? {
             ContentKind::Text(read) => {
                 let attributes = read.attributes();
                 Self::Text(Text { text: read.own.text, attributes })
             }
-            ContentKind::Image(read) => Self::Image(media(read)),
-            ContentKind::Audio(read) => Self::Audio(media(read)),
+            ContentKind::Image(read) => {
+                let attributes = read.attributes();
+                attributed(Self::image_that_came(read.own.data, &read.own.mime_type), attributes)
+            }
+            ContentKind::Audio(read) => {
+                let attributes = read.attributes();
+                attributed(Self::audio_that_came(read.own.data, &read.own.mime_type), attributes)
+            }
             ContentKind::Resource(read) => {
                 let attributes = read.attributes();
                 Self::Resource(Box::new(ResourceContents { attributes, ..read.own.resource }))

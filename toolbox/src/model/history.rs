@@ -490,6 +490,11 @@ pub enum HistoryRepair {
     },
     /// An empty reply was left out.
     EmptyReply,
+    /// Halves of surrogate pairs became U+FFFD.
+    HalfCharacters {
+        /// The number of them.
+        count: usize,
+    },
 }
 
 impl fmt::Display for HistoryRepair {
@@ -510,6 +515,9 @@ impl fmt::Display for HistoryRepair {
                 write!(f, "the arguments of call {call_id:?} are no JSON object")
             }
             Self::EmptyReply => f.write_str("an empty reply was left out"),
+            Self::HalfCharacters { count } => {
+                write!(f, "halves of characters, {count} in number, became U+FFFD")
+            }
         }
     }
 }

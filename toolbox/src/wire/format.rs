@@ -1,9 +1,11 @@
 //! The trait that all formats implement.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::dialect::Dialect;
 use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
+use crate::text::mend_halves;
 
 /// The form in which a service takes requests and writes replies.
 ///
@@ -61,6 +63,38 @@ pub struct Transcript {
     pub history: History,
     /// The repairs that were needed.
     pub repairs: Vec<HistoryRepair>,
+}
+
+/// The members that hold the arguments of calls, each with the first byte of its value.
+const ARGUMENTS: [(&str, u8); 6] = [
+    ("arguments", b'{'),
+    ("arguments", b'"'),
+    ("args", b'{'),
+    ("args", b'"'),
+    ("input", b'{'),
+    ("partial_json", b'"'),
+];
+
+/// Returns the data of a reply with U+FFFD in place of each half of a character.
+pub(super) fn mended(data: &str) -> Cow<'_, str> {
+    let (mended, halves) = mend_halves(data, &ARGUMENTS);
+    if halves > 0 {
+        tracing::warn!(halves, "a reply held halves of characters, now U+FFFD");
+    }
+    mended
+}
+
+/// Reads a transcript with U+FFFD in place of each half of a character.
+pub(super) fn mended_history(
+    messages: &str,
+    read: fn(&str) -> Result<Transcript, WireError>,
+) -> Result<Transcript, WireError> {
+    let (messages, count) = mend_halves(messages, &ARGUMENTS);
+    let mut transcript = read(&messages)?;
+    if count > 0 {
+        transcript.repairs.push(HistoryRepair::HalfCharacters { count });
+    }
+    Ok(transcript)
 }
 
 /// A reply that comes in pieces; [`Events`](super::Events) splits an HTTP body into them.

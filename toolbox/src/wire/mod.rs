@@ -47,6 +47,7 @@ mod failure;
 mod format;
 mod gemini;
 mod gemini_interactions;
+mod lenient;
 mod offered;
 mod openai;
 mod openai_chat;

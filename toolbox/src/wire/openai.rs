@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::failure::service_error;
 use super::format::WireError;
+use super::lenient;
 use crate::call::{Content, Media, ResourceContents, ResourceLink, ToolResult};
 use crate::model::{Finish, Usage};
 
@@ -258,7 +259,10 @@ pub(super) fn reported(error: Option<&Value>) -> Option<WireError> {
 pub(super) fn usage(usage: Option<&Value>) -> Usage {
     let Some(usage) = usage else { return Usage::default() };
     let first = |paths: &[&str]| {
-        paths.iter().find_map(|path| usage.pointer(path)?.as_u64()).unwrap_or_default()
+        paths
+            .iter()
+            .find_map(|path| usage.pointer(path).and_then(lenient::count_in))
+            .unwrap_or_default()
     };
     Usage {
         input_tokens: first(&["/prompt_tokens", "/input_tokens"]),
@@ -295,7 +299,7 @@ pub(super) fn from_data_url(url: &str) -> Option<Base64Data<'_>> {
 /// Returns an image from its URL; a remote one becomes a text, since nothing is fetched here.
 pub(super) fn image_at(url: &str) -> Content {
     match from_data_url(url) {
-        Some(bytes) => Content::Image(Box::new(media(bytes))),
+        Some(bytes) => Content::image_that_came(bytes.data.to_owned(), bytes.mime),
         None => Content::text(format!("[image at {url}]")),
     }
 }
@@ -315,10 +319,6 @@ pub(super) fn file_of(file: &Value) -> Content {
             Content::text(format!("[document {}]", name.unwrap_or("without a name")))
         }
     }
-}
-
-pub(super) fn media(bytes: Base64Data<'_>) -> Media {
-    Media::of_base64(bytes.data.to_owned(), bytes.mime.to_owned())
 }
 
 /// Takes a field, if it is a text.

@@ -1,9 +1,7 @@
 //! Pieces of a stream: JSON text, and the indices that say where a piece belongs.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde_json::Value;
 
 use super::format::WireError;
@@ -167,42 +165,6 @@ pub(super) fn text_of(arguments: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// Reads an index: a number, or as some gateways write it, the text of one.
-pub(super) fn index<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    struct IndexVisitor;
-
-    impl<'de> Visitor<'de> for IndexVisitor {
-        type Value = Option<u64>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an index")
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_none<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_some<D: Deserializer<'de>>(self, some: D) -> Result<Self::Value, D::Error> {
-            some.deserialize_any(Self)
-        }
-
-        fn visit_u64<E>(self, index: u64) -> Result<Self::Value, E> {
-            Ok(Some(index))
-        }
-
-        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-            let number = text.trim().parse().map(Some);
-            number.map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
-        }
-    }
-
-    deserializer.deserialize_option(IndexVisitor)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Base64 as RFC 4648 defines it in section 4: the standard alphabet, padded.
 
+use std::borrow::Cow;
 use std::fmt;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -90,6 +91,38 @@ pub(super) fn check(text: &str) -> Result<(), InvalidBase64Error> {
     }
 }
 
+/// Returns base64 in the form that [`encode`] writes, where it came as a `data:` URL, with line
+/// breaks, in the URL-safe alphabet or without padding; and the MIME type of the URL.
+///
+/// The form does not change what the text stands for. Anything else is an error.
+pub(super) fn mended(text: &str) -> Result<(Cow<'_, str>, Option<&str>), InvalidBase64Error> {
+    let Err(error) = check(text) else { return Ok((Cow::Borrowed(text), None)) };
+    let url = text.trim_start().split_once(',').filter(|(head, _)| {
+        head.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+            && head.to_ascii_lowercase().ends_with(";base64")
+    });
+    let (mime, data) = match url {
+        Some((head, data)) => (head[5..].split(';').next(), data),
+        None => (None, text),
+    };
+    let mut mended: String = data
+        .chars()
+        .filter(|character| !character.is_ascii_whitespace())
+        .map(|character| match character {
+            '-' => '+',
+            '_' => '/',
+            other => other,
+        })
+        .collect();
+    mended.truncate(mended.trim_end_matches('=').len());
+    while !mended.len().is_multiple_of(4) {
+        mended.push('=');
+    }
+    // One digit alone is no byte, which three signs of padding would hide.
+    check(&mended).map_err(|_| error)?;
+    Ok((Cow::Owned(mended), mime.filter(|mime| !mime.is_empty())))
+}
+
 /// Reads what [`encode`] writes.
 pub(super) fn decode(text: &str) -> Result<Vec<u8>, InvalidBase64Error> {
     check(text)?;
@@ -117,7 +150,7 @@ fn value(digit: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALPHABET, check, decode, encode, value};
+    use super::{ALPHABET, check, decode, encode, mended, value};
 
     #[test]
     fn encoding_matches_rfc_4648() {
@@ -146,6 +179,28 @@ mod tests {
                 assert_eq!(check(&text), Ok(()), "{text}");
                 assert_eq!(decode(&text), Ok(vec![byte; length]), "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn the_form_of_base64_is_mended_and_nothing_else() {
+        let whole = encode(&[0xfb, 0xff, 0xbf, 1]);
+        assert_eq!(whole, "+/+/AQ==");
+        let cases = [
+            ("+/+/AQ==", None),
+            ("+/+/AQ", None),
+            ("-_-_AQ", None),
+            ("+/+/\r\nAQ==\n", None),
+            (" data:image/png;base64,+/+/AQ==", Some("image/png")),
+            ("DATA:image/png;name=x;Base64,-_-_AQ", Some("image/png")),
+            ("data:;base64,+/+/AQ==", None),
+        ];
+        for (text, mime) in cases {
+            let mended = mended(text).map(|(data, mime)| (data.into_owned(), mime));
+            assert_eq!(mended, Ok((whole.clone(), mime)), "{text:?}");
+        }
+        for text in ["A", "+/+/A", "a.b", "<svg>", "data:image/png,%89PNG", "AR==", "A=B="] {
+            assert!(mended(text).is_err(), "{text:?}");
         }
     }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::part::{cleaned, part};
 use super::questions::InputRequired;
 use super::server_request::ServerRequest;
 use super::skills::PassedFile;
@@ -21,8 +22,11 @@ use crate::validate::{self, ValidationLimits};
 #[serde(rename_all = "camelCase")]
 struct RawResult<'a> {
     result_type: Option<String>,
-    #[serde(borrow, default)]
-    content: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    /// The structure of a result of 2024-10-07.
+    #[serde(borrow)]
+    tool_result: Option<&'a RawValue>,
     /// Those of a prompt.
     #[serde(borrow, default)]
     messages: Vec<RawPromptMessage<'a>>,
@@ -35,7 +39,7 @@ struct RawResult<'a> {
     #[serde(borrow)]
     structured_content: Option<&'a RawValue>,
     #[serde(default)]
-    is_error: Option<bool>,
+    is_error: Option<Value>,
     #[serde(borrow)]
     input_requests: Option<&'a RawValue>,
     #[serde(default)]
@@ -105,7 +109,7 @@ pub(super) fn read(request: ServerRequest<'_>, tool: &str, raw: &str) -> ServerA
 
 fn messages_of(answer: &RawResult<'_>) -> ToolResult {
     let message = |message: &RawPromptMessage<'_>| {
-        let content = content(message.content.get());
+        let content = part(message.content.get());
         match message.role {
             Role::User => PromptMessage::user(content),
             Role::Assistant => PromptMessage::assistant(content),
@@ -164,10 +168,13 @@ fn result_of(tool: &str, raw_result: &RawResult<'_>) -> ToolResult {
             return unreadable(tool, &format!("results of type `{other}` are not understood"));
         }
     }
-    let mut parts: Vec<Content> =
-        raw_result.content.iter().map(|part| content(part.get())).collect();
-    let structured =
-        raw_result.structured_content.map(|raw| serde_json::from_str::<Value>(raw.get()));
+    let read = (parts(raw_result.content), is_error(raw_result.is_error.as_ref()));
+    let (parts, is_error) = match read {
+        (Ok(parts), Ok(is_error)) => (parts, is_error),
+        (Err(reason), _) | (_, Err(reason)) => return unreadable(tool, &reason),
+    };
+    let structured = raw_result.structured_content.or(raw_result.tool_result);
+    let structured = structured.map(|raw| serde_json::from_str::<Value>(raw.get()));
     let structured = match structured.transpose() {
         Ok(structured) => structured.map(|mut value| {
             text::clean_value(&mut value);
@@ -176,8 +183,9 @@ fn result_of(tool: &str, raw_result: &RawResult<'_>) -> ToolResult {
         Err(error) => return unreadable(tool, &error.to_string()),
     };
     let mut meta = meta_of(raw_result.meta);
-    let result = if raw_result.is_error == Some(true) {
+    let result = if is_error {
         let data = structured.or_else(|| meta.remove(ERROR_DATA));
+        let mut parts = parts.unwrap_or_default();
         if parts.is_empty() {
             let data_text = data.as_ref().map(Value::to_string);
             parts.push(data_text.unwrap_or_else(|| format!("tool `{tool}` failed")).into());
@@ -188,19 +196,47 @@ fn result_of(tool: &str, raw_result: &RawResult<'_>) -> ToolResult {
             None => result,
         }
     } else {
-        match structured {
-            None if parts.is_empty() => ToolResult::new(""),
-            None => made_of(parts),
-            Some(value) if parts.is_empty() => ToolResult::structured(value.to_string()),
-            Some(value) => match <[Content; 1]>::try_from(parts) {
+        match (structured, parts) {
+            (None, None) => {
+                return unreadable(tool, "it has neither `content` nor `structuredContent`");
+            }
+            (None, Some(parts)) => made_of(parts),
+            (Some(value), parts) => match <[Content; 1]>::try_from(parts.unwrap_or_default()) {
                 // The text is the structured result, which needs to be kept only once.
                 Ok([text]) if repeats(&text, &value) => ToolResult::mirrored(text),
                 Ok(part) => made_of(part.into()).with_structured_content(value),
+                Err(parts) if parts.is_empty() => ToolResult::structured(value.to_string()),
                 Err(parts) => made_of(parts).with_structured_content(value),
             },
         }
     };
     meta.into_iter().fold(result, |result, (key, value)| result.with_meta(key, value))
+}
+
+/// Reads the parts of a result: a list of them, a part alone, or a text.
+fn parts(raw: Option<&RawValue>) -> Result<Option<Vec<Content>>, String> {
+    let Some(raw) = raw.map(RawValue::get) else { return Ok(None) };
+    let unread = |error: serde_json::Error| format!("`content`: {error}");
+    Ok(Some(match raw.as_bytes().first() {
+        Some(b'[') => {
+            let parts = serde_json::from_str::<Vec<&RawValue>>(raw).map_err(unread)?;
+            parts.into_iter().map(|raw| part(raw.get())).collect()
+        }
+        Some(b'{') => vec![part(raw)],
+        Some(b'"') => vec![cleaned(serde_json::from_str::<String>(raw).map_err(unread)?.into())],
+        _ => return Err("`content` is no list of parts".to_owned()),
+    }))
+}
+
+/// Reads the mark of a failure, where it is a text too.
+fn is_error(mark: Option<&Value>) -> Result<bool, String> {
+    match mark {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(is_error)) => Ok(*is_error),
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => Ok(false),
+        Some(_) => Err("`isError` is neither true nor false".to_owned()),
+    }
 }
 
 /// Reads a `_meta` without its per-connection keys. A value that is no object yields an empty map.
@@ -269,35 +305,4 @@ pub(super) fn unanswered(tool: &str, required: &InputRequired) -> ToolResult {
 fn repeats(part: &Content, value: &Value) -> bool {
     let text = part.as_text();
     text.is_some_and(|text| serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value))
-}
-
-/// Reads one part. An unreadable part is replaced by a note, and the other parts stay.
-fn content(raw: &str) -> Content {
-    match serde_json::from_str::<Content>(raw) {
-        Ok(content) => cleaned(content),
-        Err(_) => Content::text("[a part of the result cannot be read]"),
-    }
-}
-
-fn cleaned(mut content: Content) -> Content {
-    let clean = |text: &mut String| {
-        if let std::borrow::Cow::Owned(cleaned) = text::clean(text) {
-            *text = cleaned;
-        }
-    };
-    match &mut content {
-        Content::Text(text) => text.edit(clean),
-        Content::Image(media) | Content::Audio(media) => clean(&mut media.mime_type),
-        Content::Resource(resource) => {
-            clean(&mut resource.uri);
-            resource.text.iter_mut().chain(&mut resource.mime_type).for_each(clean);
-        }
-        Content::ResourceLink(connection) => {
-            let optional =
-                [&mut connection.title, &mut connection.description, &mut connection.mime_type];
-            optional.into_iter().flatten().for_each(clean);
-            [&mut connection.uri, &mut connection.name].into_iter().for_each(clean);
-        }
-    }
-    content
 }

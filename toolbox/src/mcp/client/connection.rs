@@ -258,7 +258,7 @@ impl Connection {
                 Ok(connection)
             }
             Err(ClientInitializeError::JsonRpcError(error)) => {
-                let refused = refused(&error);
+                let refused = refused(error);
                 notifications.link.handshake_ended(None, || outcome_of(&refused));
                 Err((refused, false))
             }
@@ -498,7 +498,7 @@ impl Connection {
             {
                 ConnectionError::Unread(error.message.into_owned())
             }
-            ServiceError::McpError(error) => refused(&error),
+            ServiceError::McpError(error) => refused(error),
             ServiceError::TransportSend(ref sent) if reason::is_challenge(sent) => {
                 let scopes = reason::required_scopes(sent);
                 ConnectionError::Unauthorized { reason: reason::of_request(&error), scopes }
@@ -545,10 +545,10 @@ fn capabilities(config: &ServerConfig, common: &ConnectionOptions) -> ClientCapa
     capabilities
 }
 
-fn refused(error: &ErrorData) -> ConnectionError {
+/// Returns the error of a server that answered with it.
+pub(super) fn refused(error: ErrorData) -> ConnectionError {
     let message = text::clean(cut(&error.message, 2000)).into_owned();
-    let data = error.data.clone().map(Box::new);
-    ConnectionError::Refused { code: error.code.0, message, data }
+    ConnectionError::Refused { code: error.code.0, message, data: error.data.map(Box::new) }
 }
 
 fn describe_spawn(program: &str, directory: Option<&Path>, error: &io::Error) -> String {

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+use super::text;
+use crate::text::cut;
+
 /// A failed request or connection; the text fits after the server's name.
 #[derive(Debug)]
 pub(super) enum ConnectionError {
@@ -18,6 +21,21 @@ pub(super) enum ConnectionError {
     },
     /// The connection ended or was never established.
     Lost(String),
+}
+
+/// The maximum length of the data of an error that a model reads, in bytes.
+const MAX_DATA: usize = 2000;
+
+/// Returns the data of a server's error as the end of a sentence; empty if there is none.
+pub(super) fn with_data(data: Option<&Value>) -> String {
+    let text = match data {
+        None | Some(Value::Null) => return String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(data) => data.to_string(),
+    };
+    let shown = cut(&text, MAX_DATA);
+    let more = if shown.len() < text.len() { " .." } else { "" };
+    format!("; data: {}{more}", text::clean(shown))
 }
 
 impl std::fmt::Display for ConnectionError {

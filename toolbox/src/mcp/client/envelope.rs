@@ -1,5 +1,6 @@
 //! Reads JSON-RPC messages, and tolerates invalid ones.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::notifications::Notifications;
+use crate::text::mend_halves;
 
 /// The outermost object of a message.
 #[derive(Deserialize)]
@@ -117,6 +119,7 @@ impl MessageReader {
         if line.trim_ascii().is_empty() {
             return None;
         }
+        let line = &*self.readable(line);
         let Ok(envelope) = serde_json::from_slice::<RawMessage<'_>>(line) else {
             self.notifications.note_garbage(line);
             return None;
@@ -132,10 +135,8 @@ impl MessageReader {
             return None;
         };
         if let Some(error) = envelope.error.filter(|error| error.get() != "null") {
-            let error: ErrorData = serde_json::from_str(error.get()).unwrap_or_else(|_| {
-                ErrorData::new(ErrorCode::INTERNAL_ERROR, "an error that cannot be read", None)
-            });
-            return Some(ServerJsonRpcMessage::error(error, Some(id)));
+            let error = serde_json::from_str(error.get()).unwrap_or_default();
+            return Some(ServerJsonRpcMessage::error(error_of(error), Some(id)));
         }
         let Some(result) = envelope.result else {
             return Some(failed(id, "the answer holds neither a result nor an error"));
@@ -159,6 +160,18 @@ impl MessageReader {
             Ok(result) => ServerJsonRpcMessage::response(result, id),
             Err(_) => failed(id, "the answer cannot be read"),
         })
+    }
+
+    /// Returns a message with U+FFFD in place of what is no text: bytes that are no UTF-8, and
+    /// halves of surrogate pairs.
+    fn readable<'l>(&self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        let text = String::from_utf8_lossy(line);
+        let (mended, halves) = mend_halves(&text, &[]);
+        if halves > 0 || matches!(text, Cow::Owned(_)) {
+            self.notifications.note_broken_text();
+            return Cow::Owned(mended.into_owned().into_bytes());
+        }
+        Cow::Borrowed(line)
     }
 
     /// Returns a request or a notification of the server, unless it was consumed here.
@@ -198,6 +211,34 @@ impl MessageReader {
         }
         message
     }
+}
+
+/// Reads the error of a message. A member of a wrong form is read, or left out, and the message
+/// stays: what the server says is what its user needs.
+pub(super) fn error_of(mut error: Value) -> ErrorData {
+    let said = match error.get_mut("message").map(Value::take) {
+        Some(Value::String(said)) => said,
+        None | Some(Value::Null) if error.is_object() => "no message".to_owned(),
+        None | Some(Value::Null) => match error.take() {
+            Value::String(said) => said,
+            other => other.to_string(),
+        },
+        Some(other) => other.to_string(),
+    };
+    let code = error.get("code").filter(|code| !code.is_null());
+    let number = code.and_then(|code| match code {
+        Value::Number(number) => number.as_i64().or_else(|| number.to_string().parse().ok()),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    });
+    let number = number.and_then(|number: i64| i32::try_from(number).ok());
+    let said = match code {
+        // A code in words, such as `ENOENT`, says more than the number in its place.
+        Some(Value::String(word)) if number.is_none() => format!("{word}: {said}"),
+        _ => said,
+    };
+    let data = error.get_mut("data").map(Value::take).filter(|data| !data.is_null());
+    ErrorData::new(number.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode), said, data)
 }
 
 /// The method under which a question to the user passes rmcp, which would drop what it does not

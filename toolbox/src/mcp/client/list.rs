@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::handed_on;
 use super::offers::OfferList;
+use super::optional::OptionalMembers;
 use super::text;
 use crate::definition::Icon;
 use crate::definition::ToolAnnotations;
@@ -40,6 +40,8 @@ pub(super) struct ServerTool {
     pub(super) hint_title: Option<String>,
     pub(super) icons: Vec<Icon>,
     pub(super) meta: Map<String, Value>,
+    /// What of the definition has a wrong form.
+    left_out: Option<String>,
     /// The definition as received, for the lock file.
     pub(super) raw: Value,
 }
@@ -59,32 +61,6 @@ pub(super) struct ToolList {
     names: HashSet<String>,
     bytes: usize,
     too_many: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawTool {
-    name: String,
-    title: Option<String>,
-    description: Option<String>,
-    input_schema: Map<String, Value>,
-    output_schema: Option<Value>,
-    #[serde(default)]
-    annotations: Option<RawAnnotations>,
-    #[serde(default)]
-    icons: Option<Value>,
-    #[serde(default, rename = "_meta")]
-    meta: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawAnnotations {
-    title: Option<String>,
-    read_only_hint: Option<bool>,
-    destructive_hint: Option<bool>,
-    idempotent_hint: Option<bool>,
-    open_world_hint: Option<bool>,
 }
 
 impl ServerTool {
@@ -165,6 +141,11 @@ impl ToolList {
         let name = display_name(&tool.name);
         let mut has_invisible = matches!(text::clean(&tool.name), Cow::Owned(_));
         let description = text::clean(&tool.description);
+        if let Some(left_out) = &tool.left_out {
+            self.notice(format!(
+                "`{name}`: its definition has members of a wrong form, {left_out}"
+            ));
+        }
         if let Cow::Owned(cleaned) = description {
             self.notice(format!("`{name}`: its description held invisible characters"));
             tool.description = cleaned;
@@ -202,37 +183,45 @@ fn read(raw: &str) -> Result<ServerTool, (String, String)> {
     let whole: Value = serde_json::from_str(raw)
         .map_err(|error| nameless(format!("its definition cannot be read: {error}")))?;
     let name = whole.get("name").and_then(Value::as_str).map(display_name).unwrap_or_default();
-    let raw_tool = RawTool::deserialize(&whole)
-        .map_err(|error| (name.clone(), format!("its definition cannot be read: {error}")))?;
-    if raw_tool.name.is_empty() {
-        return Err((name, "it has no name".to_owned()));
-    }
-    let kind = raw_tool.input_schema.get("type");
-    if kind.is_some_and(|kind| kind != "object") {
-        let reason = "the schema of its arguments does not describe an object".to_owned();
+    let own_name = match whole.get("name") {
+        Some(Value::String(own)) if !own.is_empty() => own.clone(),
+        _ => return Err((name, "it has no name".to_owned())),
+    };
+    let schema = match whole.get("inputSchema") {
+        Some(Value::Object(schema)) => schema.clone(),
+        None | Some(Value::Null) => {
+            return Err((name, "it has no `inputSchema`".to_owned()));
+        }
+        Some(_) => return Err((name, "its `inputSchema` is no object".to_owned())),
+    };
+    if schema.get("type").is_some_and(|kind| kind != "object") {
+        let reason = "its `inputSchema` does not describe an object".to_owned();
         return Err((name, reason));
     }
-    let hints = raw_tool.annotations;
-    let annotations =
-        hints.as_ref().map_or_else(ToolAnnotations::default, |hints| ToolAnnotations {
-            read_only: hints.read_only_hint,
-            destructive: hints.destructive_hint,
-            idempotent: hints.idempotent_hint,
-            open_world: hints.open_world_hint,
-        });
-    Ok(ServerTool {
-        name: raw_tool.name,
-        title: raw_tool.title,
-        description: raw_tool.description.unwrap_or_default(),
-        input_schema: Value::Object(raw_tool.input_schema),
-        output_schema: raw_tool.output_schema.filter(Value::is_object),
+    let mut optional = OptionalMembers::of(&whole);
+    let (annotations, hint_title) = optional
+        .within("annotations", |hints| {
+            let annotations = ToolAnnotations {
+                read_only: hints.flag("readOnlyHint"),
+                destructive: hints.flag("destructiveHint"),
+                idempotent: hints.flag("idempotentHint"),
+                open_world: hints.flag("openWorldHint"),
+            };
+            (annotations, hints.text("title"))
+        })
+        .unwrap_or_default();
+    let tool = ServerTool {
+        name: own_name,
+        title: optional.text("title"),
+        description: optional.text("description").unwrap_or_default(),
+        input_schema: Value::Object(schema),
+        output_schema: optional.object("outputSchema").cloned().map(Value::Object),
         annotations,
-        hint_title: hints.and_then(|hints| hints.title),
-        icons: Icon::safe_of(raw_tool.icons.as_ref()),
-        meta: match raw_tool.meta {
-            Some(Value::Object(meta)) => handed_on(meta),
-            _ => Map::new(),
-        },
-        raw: whole,
-    })
+        hint_title,
+        icons: Icon::safe_of(whole.get("icons")),
+        meta: optional.object("_meta").cloned().map(handed_on).unwrap_or_default(),
+        left_out: optional.left_out(),
+        raw: Value::Null,
+    };
+    Ok(ServerTool { raw: whole, ..tool })
 }

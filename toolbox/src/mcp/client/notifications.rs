@@ -28,6 +28,7 @@ pub(super) struct Notifications {
     garbage: AtomicU64,
     stray: AtomicU64,
     too_long: AtomicU64,
+    broken_text: AtomicU64,
     misfits: Mutex<BTreeMap<String, Misfits>>,
     /// The observer of the messages of this connection.
     frames: Option<FrameTap>,
@@ -100,6 +101,7 @@ impl Notifications {
             garbage: AtomicU64::new(0),
             stray: AtomicU64::new(0),
             too_long: AtomicU64::new(0),
+            broken_text: AtomicU64::new(0),
             misfits: Mutex::default(),
         })
     }
@@ -248,6 +250,10 @@ impl Notifications {
             (&self.garbage, "lines between its messages were no messages"),
             (&self.stray, "of its answers belonged to no request"),
             (&self.too_long, "of its messages were longer than the limit"),
+            (
+                &self.broken_text,
+                "of its messages held halves of characters or bytes that are no UTF-8, now U+FFFD",
+            ),
         ];
         let counted = counts.into_iter().map(|(count, what)| (count.load(Ordering::Relaxed), what));
         let counted =
@@ -285,6 +291,14 @@ impl Notifications {
             let start = String::from_utf8_lossy(&line[..line.len().min(80)]);
             let start = text::clean(&start).into_owned();
             tracing::warn!(server = &*self.server, count, start, "a line is no message");
+        }
+    }
+
+    /// Counts a message with characters that are none.
+    pub(super) fn note_broken_text(&self) {
+        let count = self.broken_text.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_power_of_ten(count) {
+            tracing::warn!(server = &*self.server, count, "a message holds broken characters");
         }
     }
 

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::answer::handed_on;
 use super::list::display_name;
+use super::optional::OptionalMembers;
 use super::skills::SkillList;
 use super::text;
 use crate::call::ContentAnnotations;
@@ -68,37 +68,11 @@ pub(super) struct OfferList {
     pub(super) resources: Vec<ServerResource>,
     /// Those that cannot be used, each with the reason.
     pub(super) dropped: Vec<(String, String)>,
+    pub(super) notices: Vec<String>,
     /// The skills, which are resources too.
     pub(super) skills: SkillList,
     seen: HashSet<String>,
     bytes: usize,
-}
-
-#[derive(Deserialize)]
-struct RawTexts {
-    name: String,
-    title: Option<String>,
-    description: Option<String>,
-    #[serde(default)]
-    icons: Option<Value>,
-    #[serde(default, rename = "_meta")]
-    meta: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct RawPrompt {
-    #[serde(default)]
-    arguments: Option<Vec<PromptArgument>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawResource {
-    uri: Option<String>,
-    uri_template: Option<String>,
-    mime_type: Option<String>,
-    size: Option<u64>,
-    annotations: Option<Value>,
 }
 
 /// Returns the key under which the lock file has a prompt.
@@ -126,10 +100,17 @@ impl ServerResource {
 impl OfferList {
     /// Reads one prompt, or records why it cannot be used.
     pub(super) fn add_prompt(&mut self, raw: &str) {
-        match self.read::<RawPrompt>(raw) {
-            Ok((texts, RawPrompt { arguments })) => {
-                let mut arguments = arguments.unwrap_or_default();
-                arguments.truncate(MAX_ARGUMENTS);
+        let read = self.read(raw, |optional| {
+            let arguments = optional.list("arguments").into_iter().flatten();
+            let read = arguments.take(MAX_ARGUMENTS).map(PromptArgument::deserialize);
+            read.collect::<Result<Vec<_>, _>>().map_err(|error| format!("its arguments: {error}"))
+        });
+        let read = read.and_then(|(texts, arguments)| match arguments {
+            Ok(arguments) => Ok((texts, arguments)),
+            Err(reason) => Err((display_name(&texts.name), reason)),
+        });
+        match read {
+            Ok((texts, mut arguments)) => {
                 for argument in &mut arguments {
                     let optional = [&mut argument.title, &mut argument.description];
                     optional.into_iter().flatten().for_each(clean);
@@ -147,11 +128,15 @@ impl OfferList {
 
     /// Reads one resource or template, or records why it cannot be used.
     pub(super) fn add_resource(&mut self, raw: &str) {
-        let (texts, read) = match self.read::<RawResource>(raw) {
+        let read = self.read(raw, |optional| {
+            let uris = (optional.text("uri"), optional.text("uriTemplate"));
+            let annotations = optional.object("annotations").cloned().map(Value::Object);
+            (uris, optional.text("mimeType"), optional.size("size"), annotations)
+        });
+        let (texts, ((uri, uri_template), mut mime_type, size, annotations)) = match read {
             Ok(read) => read,
             Err((name, reason)) => return self.drop(resource_key(&name), reason),
         };
-        let RawResource { uri, uri_template, mime_type, size, annotations } = read;
         let is_template = uri.is_none();
         let Some(uri) = uri.or(uri_template) else {
             return self.drop(resource_key(&texts.name), "it has no URI".to_owned());
@@ -160,7 +145,6 @@ impl OfferList {
             let reason = "its URI is empty, too long, or holds control characters".to_owned();
             return self.drop(resource_key(&display_name(&uri)), reason);
         }
-        let mut mime_type = mime_type;
         mime_type.iter_mut().for_each(clean);
         let annotations = annotations.and_then(|value| ContentAnnotations::deserialize(value).ok());
         let resource = ServerResource { texts, uri, is_template, mime_type, size, annotations };
@@ -177,9 +161,10 @@ impl OfferList {
         }
     }
 
-    fn read<T: DeserializeOwned>(
+    fn read<T>(
         &mut self,
         raw: &str,
+        read: impl FnOnce(&mut OptionalMembers<'_>) -> T,
     ) -> Result<(OfferTexts, T), (String, String)> {
         self.bytes += raw.len();
         let nameless = |reason: &str| (String::new(), reason.to_owned());
@@ -188,27 +173,26 @@ impl OfferList {
         }
         let whole: Value = serde_json::from_str(raw)
             .map_err(|error| nameless(&format!("its definition cannot be read: {error}")))?;
-        let name = whole.get("name").and_then(Value::as_str).map(display_name).unwrap_or_default();
-        let unread = |error: serde_json::Error| {
-            (name.clone(), format!("its definition cannot be read: {error}"))
-        };
-        let texts = RawTexts::deserialize(&whole).map_err(unread)?;
-        let own = T::deserialize(&whole).map_err(unread)?;
-        if texts.name.is_empty() || texts.name.len() > MAX_NAME {
-            return Err((name, "its name is empty or too long".to_owned()));
+        let name = whole.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if name.is_empty() || name.len() > MAX_NAME {
+            return Err((display_name(&name), "its name is empty or too long".to_owned()));
         }
-        let mut description = texts.description.unwrap_or_default();
+        let mut optional = OptionalMembers::of(&whole);
+        let own = read(&mut optional);
+        let mut description = optional.text("description").unwrap_or_default();
         clean(&mut description);
         let end = cut(&description, MAX_DESCRIPTION).len();
         description.truncate(end);
-        let mut title = texts.title;
+        let mut title = optional.text("title");
         title.iter_mut().for_each(clean);
-        let meta = match texts.meta {
-            Some(Value::Object(meta)) => handed_on(meta),
-            _ => Map::new(),
-        };
-        let icons = Icon::safe_of(texts.icons.as_ref());
-        Ok((OfferTexts { name: texts.name, title, description, icons, meta, raw: whole }, own))
+        let meta = optional.object("_meta").cloned().map(handed_on).unwrap_or_default();
+        if let Some(left_out) = optional.left_out() {
+            let shown = display_name(&name);
+            self.notices
+                .push(format!("`{shown}`: its definition has members of a wrong form, {left_out}"));
+        }
+        let icons = Icon::safe_of(whole.get("icons"));
+        Ok((OfferTexts { name, title, description, icons, meta, raw: whole }, own))
     }
 }
 

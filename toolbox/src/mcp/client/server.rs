@@ -158,7 +158,10 @@ impl Server {
         let cleaned = |text: &str| text::clean(cut(text, 4096)).into_owned();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
         let mut notices = now.notices.clone();
-        notices.extend(now.listed.iter().flat_map(|listed| listed.notices.iter().cloned()));
+        let listed = now.listed.iter();
+        notices.extend(
+            listed.flat_map(|listed| listed.notices.iter().chain(&listed.offers.notices)).cloned(),
+        );
         notices.extend(now.mounted.notices.iter().cloned());
         if let Some(connection) = &now.connection {
             notices.extend(connection.notifications.notices());

@@ -5,8 +5,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::response::{BlockType, part};
-use crate::call::{Content, Media, ResourceContents, ToolResult};
+use crate::call::{Content, ResourceContents, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
+use crate::wire::lenient;
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
@@ -80,6 +81,7 @@ fn user(blocks: Vec<MessagePiece<'_>>, found: &mut Vec<FoundMessage>) -> Result<
 
 #[derive(Deserialize)]
 struct ToolResultIn<'a> {
+    #[serde(default, deserialize_with = "lenient::id")]
     tool_use_id: Option<String>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
@@ -172,7 +174,7 @@ impl MessagePiece<'_> {
         Ok(Some(match (kind.as_str(), source.kind.as_deref(), source.data) {
             ("image", Some("base64"), Some(data)) => {
                 let mime_type = mime_type.unwrap_or_else(|| "image/png".into());
-                Content::Image(Box::new(Media::of_base64(data, mime_type)))
+                Content::image_that_came(data, &mime_type)
             }
             ("document", Some("base64"), Some(data)) => {
                 Content::Resource(Box::new(ResourceContents {

@@ -10,7 +10,7 @@ mod tests;
 
 pub use stream::AnthropicStream;
 
-use super::format::{Format, Transcript, WireError};
+use super::format::{Format, Transcript, WireError, mended, mended_history};
 use crate::dialect::Dialect;
 use crate::model::{ModelRequest, ModelResponse};
 
@@ -74,10 +74,10 @@ impl Format for Anthropic {
     }
 
     fn response(body: &str) -> Result<ModelResponse, WireError> {
-        response::response(body)
+        response::response(&mended(body))
     }
 
     fn history(messages: &str) -> Result<Transcript, WireError> {
-        history::history(messages)
+        mended_history(messages, history::history)
     }
 }

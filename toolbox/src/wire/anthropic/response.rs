@@ -10,6 +10,7 @@ use crate::model::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::WireError;
 use crate::wire::ended::finish_of;
 use crate::wire::failure::{WORDS, service_error};
+use crate::wire::lenient;
 
 /// The key of the container in which the service runs programs.
 pub(super) const CONTAINER: &str = "container";
@@ -41,9 +42,13 @@ pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
 pub(super) struct ReplyMessage<'a> {
     #[serde(borrow)]
     pub(super) content: Option<Vec<&'a RawValue>>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::object")]
     pub(super) usage: Option<UsageIn>,
+    #[serde(default, deserialize_with = "lenient::id")]
     pub(super) model: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     pub(super) id: Option<String>,
     pub(super) container: Option<Value>,
     pub(super) error: Option<Value>,
@@ -70,15 +75,21 @@ pub(super) fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {
 /// The token counts of a message; each may be missing.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct UsageIn {
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(super) input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(super) cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(super) cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(super) output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::object")]
     pub(super) output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct OutputDetails {
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(super) thinking_tokens: Option<u64>,
 }
 
@@ -130,6 +141,7 @@ pub(super) fn part(block: &RawValue) -> Result<Option<Part>, WireError> {
     }
     #[derive(Deserialize)]
     struct ToolUseBlock {
+        #[serde(default, deserialize_with = "lenient::id")]
         id: Option<String>,
         name: Option<String>,
         input: Option<Arguments>,

@@ -8,7 +8,9 @@ use super::response::{BlockType, ReplyMessage, UsageIn, call, container, opaque,
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse, Part};
 use crate::wire::failure::{WORDS, service_error};
-use crate::wire::pieces::{self, OpenParts, begun_arguments, same_arguments, text_of};
+use crate::wire::format::mended;
+use crate::wire::lenient;
+use crate::wire::pieces::{OpenParts, begun_arguments, same_arguments, text_of};
 use crate::wire::{ResponseStream, WireError};
 
 /// Reads a streamed reply of [`Anthropic`](super::Anthropic): from `message_start` to
@@ -81,15 +83,15 @@ impl OpenBlock {
 struct StreamEvent<'a> {
     #[serde(rename = "type")]
     kind: Option<String>,
-    #[serde(default, deserialize_with = "pieces::index")]
+    #[serde(default, deserialize_with = "lenient::count")]
     index: Option<u64>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     content_block: Option<Map<String, Value>>,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    usage: Option<UsageIn>,
     error: Option<Value>,
 }
 
@@ -104,6 +106,7 @@ const ADDED: [(&str, &str); 5] = [
 
 #[derive(Default, Deserialize)]
 struct MessageDelta {
+    #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
     container: Option<Value>,
 }
@@ -118,6 +121,7 @@ impl ResponseStream for AnthropicStream {
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(());
         }
+        let data = &*mended(data);
         let event: StreamEvent<'_> = serde_json::from_str(data)?;
         match (event.kind.as_deref(), &event.error) {
             (Some("error") | None, Some(error)) => return Err(service_error(error, &WORDS)),
@@ -156,7 +160,7 @@ impl ResponseStream for AnthropicStream {
                     self.container = delta.container.or(self.container.take());
                 }
                 if let Some(usage) = event.usage {
-                    self.usage.update(serde_json::from_str(usage.get())?);
+                    self.usage.update(usage);
                 }
             }
             "content_block_stop" => self.stop(event.index, emit)?,

@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::response::part;
-use crate::call::{Content, Media, ResourceContents, ToolResult};
+use crate::call::{Content, ResourceContents, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
+use crate::wire::lenient;
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
@@ -146,6 +147,7 @@ struct FileIn {
 
 #[derive(Deserialize)]
 struct FunctionResponseIn<'a> {
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
     name: Option<String>,
     #[serde(borrow)]
@@ -226,8 +228,8 @@ impl UserPartIn<'_> {
             self.inline_data
         {
             return match mime_type.split('/').next() {
-                Some("image") => Content::Image(Box::new(Media::of_base64(data, mime_type))),
-                Some("audio") => Content::Audio(Box::new(Media::of_base64(data, mime_type))),
+                Some("image") => Content::image_that_came(data, &mime_type),
+                Some("audio") => Content::audio_that_came(data, &mime_type),
                 _ => Content::Resource(Box::new(ResourceContents {
                     uri: display_name.unwrap_or_default(),
                     mime_type: Some(mime_type),

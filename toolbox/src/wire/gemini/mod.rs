@@ -10,7 +10,7 @@ mod tests;
 pub(super) use request::blob;
 pub use stream::GeminiStream;
 
-use super::format::{Format, ResponseStream, Transcript, WireError};
+use super::format::{Format, ResponseStream, Transcript, WireError, mended_history};
 use crate::dialect::Dialect;
 use crate::model::{ModelRequest, ModelResponse};
 
@@ -74,6 +74,6 @@ impl Format for Gemini {
     }
 
     fn history(messages: &str) -> Result<Transcript, WireError> {
-        history::history(messages)
+        mended_history(messages, history::history)
     }
 }

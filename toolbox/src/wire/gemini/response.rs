@@ -9,6 +9,7 @@ use crate::call::{Arguments, ToolCall};
 use crate::dialect::Dialect;
 use crate::model::{Echo, Part};
 use crate::wire::WireError;
+use crate::wire::lenient;
 
 /// The placeholder that the service accepts as the signature of a call that it did not make itself
 /// (<https://ai.google.dev/gemini-api/docs/thought-signatures>).
@@ -21,6 +22,7 @@ struct PartIn {
     text: Option<String>,
     thought: Option<bool>,
     #[serde(alias = "thought_signature")]
+    #[serde(default, deserialize_with = "lenient::text")]
     thought_signature: Option<String>,
     #[serde(alias = "function_call")]
     function_call: Option<FunctionCallIn>,
@@ -29,6 +31,7 @@ struct PartIn {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FunctionCallIn {
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
     name: Option<String>,
     args: Option<Arguments>,

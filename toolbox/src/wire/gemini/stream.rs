@@ -8,6 +8,8 @@ use super::response::part;
 use crate::model::{Delta, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::ended::finish_of;
 use crate::wire::failure::{WORDS, service_error};
+use crate::wire::format::mended;
+use crate::wire::lenient;
 use crate::wire::{ResponseStream, WireError};
 
 /// Reads a streamed reply of [`Gemini`](super::Gemini): every event is a reply of its own, with the
@@ -30,9 +32,13 @@ pub struct GeminiStream {
 struct Chunk<'a> {
     #[serde(borrow)]
     candidates: Option<Vec<Option<Candidate<'a>>>>,
+    #[serde(default, deserialize_with = "lenient::object")]
     prompt_feedback: Option<Feedback>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage_metadata: Option<Tokens>,
+    #[serde(default, deserialize_with = "lenient::id")]
     model_version: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     response_id: Option<String>,
     error: Option<Value>,
 }
@@ -40,9 +46,11 @@ struct Chunk<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
+    #[serde(default, deserialize_with = "lenient::count")]
     index: Option<u64>,
     #[serde(borrow)]
     content: Option<ContentChunk<'a>>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
 }
 
@@ -55,20 +63,26 @@ struct ContentChunk<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Feedback {
+    #[serde(default, deserialize_with = "lenient::text")]
     block_reason: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Tokens {
     #[serde(rename = "promptTokenCount")]
+    #[serde(default, deserialize_with = "lenient::count")]
     prompt: Option<u64>,
     #[serde(rename = "toolUsePromptTokenCount")]
+    #[serde(default, deserialize_with = "lenient::count")]
     tool_use_prompt: Option<u64>,
     #[serde(rename = "cachedContentTokenCount")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cached_content: Option<u64>,
     #[serde(rename = "candidatesTokenCount")]
+    #[serde(default, deserialize_with = "lenient::count")]
     candidates: Option<u64>,
     #[serde(rename = "thoughtsTokenCount")]
+    #[serde(default, deserialize_with = "lenient::count")]
     thoughts: Option<u64>,
 }
 
@@ -105,6 +119,7 @@ impl ResponseStream for GeminiStream {
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(());
         }
+        let data = &*mended(data);
         let chunk: Chunk<'_> = serde_json::from_str(data)?;
         if let Some(error) = &chunk.error {
             return Err(service_error(error, &WORDS));

@@ -5,8 +5,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::response::{StepObject, kind, part, step};
-use crate::call::{Content, Media, ResourceContents, ToolResult};
+use crate::call::{Content, ResourceContents, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
+use crate::wire::lenient;
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(steps: &str) -> Result<Transcript, WireError> {
@@ -43,6 +44,7 @@ fn close(reply: &mut Vec<Part>, found: &mut Vec<FoundMessage>) {
 
 #[derive(Deserialize)]
 struct ResultIn<'a> {
+    #[serde(default, deserialize_with = "lenient::id")]
     call_id: Option<String>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
@@ -86,8 +88,8 @@ fn content(value: &Value) -> Result<Content, WireError> {
     Ok(match (kind, text("mime_type"), text("data")) {
         ("", ..) => return Err(WireError::Invalid("a content has no `type`".into())),
         ("text", ..) => Content::text(text("text").unwrap_or_default()),
-        ("image", Some(mime), Some(data)) => Content::Image(Box::new(Media::of_base64(data, mime))),
-        ("audio", Some(mime), Some(data)) => Content::Audio(Box::new(Media::of_base64(data, mime))),
+        ("image", Some(mime), Some(data)) => Content::image_that_came(data, &mime),
+        ("audio", Some(mime), Some(data)) => Content::audio_that_came(data, &mime),
         ("document" | "video", mime_type @ Some(_), blob @ Some(_)) => {
             Content::Resource(Box::new(ResourceContents {
                 mime_type,

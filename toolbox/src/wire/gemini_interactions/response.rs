@@ -10,6 +10,7 @@ use crate::model::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::WireError;
 use crate::wire::ended::finish_of;
 use crate::wire::failure::service_error;
+use crate::wire::lenient;
 
 /// A step of an interaction, as the service writes it.
 pub(super) type StepObject = Map<String, Value>;
@@ -26,11 +27,16 @@ pub(super) const CALL_KEYS: [&str; 4] = ["type", "id", "name", "arguments"];
 /// An interaction: whole, or as an event of a stream tells of it.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct InteractionIn {
+    #[serde(default, deserialize_with = "lenient::id")]
     pub(super) id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     pub(super) model: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) status: Option<String>,
     pub(super) steps: Option<Vec<Box<RawValue>>>,
+    #[serde(default, deserialize_with = "lenient::object")]
     pub(super) usage: Option<TokenCounts>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) continuation_token: Option<String>,
     pub(super) errors: Option<Vec<Value>>,
     error: Option<Value>,
@@ -121,14 +127,19 @@ fn paused(token: &str, id: Option<&str>) -> Part {
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct TokenCounts {
     #[serde(rename = "total_input_tokens")]
+    #[serde(default, deserialize_with = "lenient::count")]
     input: Option<u64>,
     #[serde(rename = "total_tool_use_tokens")]
+    #[serde(default, deserialize_with = "lenient::count")]
     tool_use: Option<u64>,
     #[serde(rename = "total_cached_tokens")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cached: Option<u64>,
     #[serde(rename = "total_output_tokens")]
+    #[serde(default, deserialize_with = "lenient::count")]
     output: Option<u64>,
     #[serde(rename = "total_thought_tokens")]
+    #[serde(default, deserialize_with = "lenient::count")]
     thought: Option<u64>,
 }
 
@@ -213,7 +224,10 @@ fn call(mut step: StepObject, arguments: Option<Arguments>) -> Result<Part, Wire
     });
     let arguments = arguments.filter(|arguments| !arguments.as_str().trim().is_empty());
     let call = ToolCall {
-        id: take_text(&mut step, "id")?,
+        id: match step.get("id") {
+            Some(id @ Value::Number(_)) => id.to_string(),
+            _ => take_text(&mut step, "id").unwrap_or_default(),
+        },
         name: take_text(&mut step, "name")?,
         arguments: arguments.unwrap_or_else(|| Arguments::from("{}")),
     };

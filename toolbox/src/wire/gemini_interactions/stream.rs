@@ -8,7 +8,9 @@ use super::response::{FAILURE_WORDS, InteractionIn, StepIn, StepObject, TokenCou
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse};
 use crate::wire::failure::service_error;
-use crate::wire::pieces::{self, OpenParts, begun_arguments, same_arguments};
+use crate::wire::format::mended;
+use crate::wire::lenient;
+use crate::wire::pieces::{OpenParts, begun_arguments, same_arguments};
 use crate::wire::{ResponseStream, WireError};
 
 /// Reads a streamed reply of [`GeminiInteractions`](super::GeminiInteractions): from
@@ -35,13 +37,15 @@ struct OpenStep {
 
 #[derive(Deserialize)]
 struct StreamEvent<'a> {
+    #[serde(default, deserialize_with = "lenient::text")]
     event_type: Option<String>,
-    #[serde(default, deserialize_with = "pieces::index")]
+    #[serde(default, deserialize_with = "lenient::count")]
     index: Option<u64>,
     step: Option<StepObject>,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
     interaction: Option<InteractionIn>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<TokenCounts>,
     error: Option<Value>,
 }
@@ -55,6 +59,7 @@ impl ResponseStream for GeminiInteractionsStream {
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(());
         }
+        let data = &*mended(data);
         let event: StreamEvent<'_> = serde_json::from_str(data)?;
         match (event.event_type.as_deref(), &event.error) {
             (Some("error") | None, Some(error)) => {

@@ -5,9 +5,7 @@ use serde_json::Value;
 use super::response::ChatMessage;
 use crate::call::{Content, ToolResult};
 use crate::model::{FoundMessage, History};
-use crate::wire::openai::{
-    Base64Data, add_system, file_of, image_at, invalid, media, read, take_text,
-};
+use crate::wire::openai::{add_system, file_of, image_at, invalid, read, take_text};
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
@@ -52,7 +50,7 @@ fn part(mut part: Value) -> Result<Content, WireError> {
         "input_audio" => text("/input_audio/data").map(|data| {
             let mp3 = text("/input_audio/format") == Some("mp3");
             let mime = if mp3 { "audio/mpeg" } else { "audio/wav" };
-            Content::Audio(Box::new(media(Base64Data { mime, data })))
+            Content::audio_that_came(data.to_owned(), mime)
         }),
         "file" => part.get("file").map(file_of),
         other => Some(Content::text(format!("[part of type {other}]"))),

@@ -10,7 +10,7 @@ mod tests;
 
 pub use stream::OpenAiChatStream;
 
-use super::format::{Format, Transcript, WireError};
+use super::format::{Format, Transcript, WireError, mended, mended_history};
 use crate::dialect::Dialect;
 use crate::model::{ModelRequest, ModelResponse};
 
@@ -57,10 +57,10 @@ impl Format for OpenAiChat {
     }
 
     fn response(body: &str) -> Result<ModelResponse, WireError> {
-        response::response(body)
+        response::response(&mended(body))
     }
 
     fn history(messages: &str) -> Result<Transcript, WireError> {
-        history::history(messages)
+        mended_history(messages, history::history)
     }
 }

@@ -8,19 +8,23 @@ use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
 use crate::wire::WireError;
 use crate::wire::ended::finish_of;
+use crate::wire::lenient;
 use crate::wire::openai::custom::custom_call;
 use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
 
 /// The envelope of a whole reply or a chunk of one, around the choices.
 #[derive(Deserialize)]
 pub(super) struct ChatEnvelope<C> {
+    #[serde(default, deserialize_with = "lenient::id")]
     pub(super) id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     pub(super) model: Option<String>,
     #[serde(default = "Vec::new", deserialize_with = "nullable")]
     #[serde(bound(deserialize = "C: Deserialize<'de>"))]
     pub(super) choices: Vec<C>,
     pub(super) usage: Option<Value>,
     error: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::text")]
     object: Option<String>,
     message: Option<Value>,
 }
@@ -39,6 +43,7 @@ impl<C> ChatEnvelope<C> {
 #[derive(Deserialize)]
 struct WholeChoice {
     message: Option<ChatMessage>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
     error: Option<Value>,
 }
@@ -46,21 +51,26 @@ struct WholeChoice {
 /// A message of an assistant, or in a transcript, of any role.
 #[derive(Default, Deserialize)]
 pub(super) struct ChatMessage {
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) role: Option<String>,
     #[serde(default)]
     pub(super) content: Value,
+    #[serde(default, deserialize_with = "lenient::text")]
     refusal: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     reasoning_content: Option<String>,
     #[serde(default)]
     reasoning: Value,
     #[serde(default, deserialize_with = "nullable")]
     tool_calls: Vec<CallIn>,
     function_call: Option<FunctionIn>,
+    #[serde(default, deserialize_with = "lenient::id")]
     pub(super) tool_call_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct CallIn {
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
     function: Option<FunctionIn>,
     custom: Option<Custom>,

@@ -7,16 +7,19 @@ use serde_json::value::RawValue;
 use super::calls::{Piece, PieceText, StreamedCalls};
 use super::response::{ChatEnvelope, Custom, Gathered, nullable, shown_reasoning};
 use crate::model::{Delta, Finish, ModelResponse, Usage};
+use crate::wire::format::mended;
+use crate::wire::lenient;
 use crate::wire::openai::{invalid, read, reported, usage};
-use crate::wire::{ResponseStream, WireError, pieces};
+use crate::wire::{ResponseStream, WireError};
 
 #[derive(Deserialize)]
 struct ChunkChoice {
-    #[serde(default, deserialize_with = "pieces::index")]
+    #[serde(default, deserialize_with = "lenient::count")]
     index: Option<u64>,
     delta: Option<MessageDelta>,
     /// In place of the delta, or the whole message after the deltas.
     message: Option<MessageDelta>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
     error: Option<Value>,
 }
@@ -25,7 +28,9 @@ struct ChunkChoice {
 struct MessageDelta {
     #[serde(default)]
     content: Value,
+    #[serde(default, deserialize_with = "lenient::text")]
     refusal: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     reasoning_content: Option<String>,
     #[serde(default)]
     reasoning: Value,
@@ -36,8 +41,9 @@ struct MessageDelta {
 
 #[derive(Deserialize)]
 struct CallPiece {
-    #[serde(default, deserialize_with = "pieces::index")]
+    #[serde(default, deserialize_with = "lenient::count")]
     index: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
     function: Option<FunctionPiece>,
     custom: Option<Custom>,
@@ -129,7 +135,7 @@ impl ResponseStream for OpenAiChatStream {
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let chunk: ChatEnvelope<ChunkChoice> = read(data)?;
+        let chunk: ChatEnvelope<ChunkChoice> = read(&mended(data))?;
         if let Some(error) = chunk.failure() {
             return Err(error);
         }

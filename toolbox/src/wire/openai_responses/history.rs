@@ -11,6 +11,7 @@ use super::response::{
 use crate::call::{Content, ToolResult};
 use crate::dialect::Dialect;
 use crate::model::{FoundMessage, History, Part, Reply};
+use crate::wire::lenient::ids_as_text;
 use crate::wire::openai::{add_system, file_of, image_at, invalid, read, take_text};
 use crate::wire::{Transcript, WireError};
 
@@ -19,7 +20,8 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
     let mut found_messages = Vec::new();
     // The items of one reply, which this form groups by nothing but their order.
     let mut reply = Vec::new();
-    let items = read::<Vec<Value>>(items)?;
+    let mut items = read::<Vec<Value>>(items)?;
+    items.iter_mut().for_each(ids_as_text);
     let mut later = LaterOutputs::of(&items)?;
     let close =
         |reply: &mut Vec<Value>, later: &mut LaterOutputs, found: &mut Vec<FoundMessage>| {

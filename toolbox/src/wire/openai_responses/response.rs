@@ -8,6 +8,7 @@ use crate::context::promotion::SEARCH_TOOL;
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
 use crate::wire::WireError;
+use crate::wire::lenient;
 use crate::wire::openai::custom::custom_call;
 use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
 
@@ -36,11 +37,15 @@ pub(super) fn is_own_search(echo: Option<&Value>) -> bool {
 
 #[derive(Deserialize)]
 pub(super) struct ResponseObject {
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     model: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     status: Option<String>,
     error: Option<Value>,
     incomplete_details: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::items")]
     pub(super) output: Option<Vec<Value>>,
     usage: Option<Value>,
 }

@@ -9,22 +9,26 @@ use serde_json::value::RawValue;
 use super::items::{ItemMark, StreamedItems};
 use super::response::ResponseObject;
 use crate::model::{Delta, ModelResponse, Part};
+use crate::wire::format::mended;
+use crate::wire::lenient;
 use crate::wire::openai::{invalid, reported};
-use crate::wire::{ResponseStream, WireError, pieces};
+use crate::wire::{ResponseStream, WireError};
 
 #[derive(Deserialize)]
 struct StreamEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "pieces::index")]
+    #[serde(default, deserialize_with = "lenient::count")]
     output_index: Option<u64>,
     #[serde(borrow)]
     item_id: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "lenient::count")]
     summary_index: Option<u64>,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient::item")]
     item: Option<Value>,
     #[serde(borrow)]
     response: Option<&'a RawValue>,
@@ -65,6 +69,7 @@ impl ResponseStream for OpenAiResponsesStream {
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
+        let data = &*mended(data);
         let event: StreamEvent<'_> = serde_json::from_str(data)?;
         let kind = event.kind.as_deref().unwrap_or_default();
         let mark = ItemMark { index: event.output_index, id: event.item_id.as_deref() };

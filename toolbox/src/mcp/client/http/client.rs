@@ -23,7 +23,7 @@ use super::body::bounded;
 use super::demand::answered;
 use super::events::{SseEvent, SseParser};
 use super::parameters::in_envelope_with_headers;
-use crate::mcp::client::envelope::MessageReader;
+use crate::mcp::client::envelope::{MessageReader, error_of};
 use crate::mcp::client::notifications::Notifications;
 #[cfg(feature = "mcp-oauth")]
 use crate::mcp::client::oauth::Tokens;
@@ -157,7 +157,7 @@ impl HttpTransport {
     async fn refused(&self, response: Response) -> (Error, Option<ErrorData>) {
         #[derive(Deserialize)]
         struct RefusalBody {
-            error: ErrorData,
+            error: serde_json::Value,
         }
         let status = response.status();
         let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -176,8 +176,9 @@ impl HttpTransport {
                 )
             }
         };
-        let error_data =
-            serde_json::from_slice::<RefusalBody>(&body).ok().map(|refusal| refusal.error);
+        let error_data = serde_json::from_slice::<RefusalBody>(&body)
+            .ok()
+            .map(|refusal| error_of(refusal.error));
         if error_data.is_some() {
             self.notifications.frame(FrameDirection::Received, &body);
         }

@@ -13,7 +13,7 @@ use crate::context::ToolContext;
 use crate::context::{Question, QuestionForm};
 use crate::mcp::client::answer::{self, ServerAnswer};
 use crate::mcp::client::connection::Connection;
-use crate::mcp::client::connection_error::ConnectionError;
+use crate::mcp::client::connection_error::{ConnectionError, with_data};
 use crate::mcp::client::questions::{CallRounds, InputAnswers, InputRequired};
 use crate::mcp::client::server_request::ServerRequest;
 use crate::mcp::client::text;
@@ -91,9 +91,10 @@ impl Server {
                 self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
                 self.lost(tool_name, &error.to_string())
             }
-            Err(ConnectionError::Refused { code, message, .. }) => ToolResult::error(format!(
-                "server `{}` refused the call of `{tool_name}` (error {code}): {message}",
-                self.name
+            Err(ConnectionError::Refused { code, message, data }) => ToolResult::error(format!(
+                "server `{}` refused the call of `{tool_name}` (error {code}): {message}{}",
+                self.name,
+                with_data(data.as_deref())
             )),
         }
     }
@@ -123,7 +124,7 @@ impl Server {
                 let text = format!("the answer of server `{}` cannot be read: {reason}", self.name);
                 ToolResult::failure(FailureKind::InvalidOutput, text)
             }
-            Err(ConnectionError::Refused { code, message, .. }) => {
+            Err(ConnectionError::Refused { code, message, data }) => {
                 let kind = match (request, code) {
                     (ServerRequest::Prompt { .. }, INVALID_PARAMS) => FailureKind::InvalidArguments,
                     (
@@ -132,7 +133,8 @@ impl Server {
                     ) => FailureKind::NotFound,
                     _ => FailureKind::Reported,
                 };
-                let text = format!("server `{}` (error {code}): {message}", self.name);
+                let data = with_data(data.as_deref());
+                let text = format!("server `{}` (error {code}): {message}{data}", self.name);
                 ToolResult::failure(kind, text)
             }
             Err(error) => {

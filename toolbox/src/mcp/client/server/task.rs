@@ -14,7 +14,9 @@ use super::{CalledTool, Server};
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
 use crate::mcp::client::answer::{self, ServerAnswer};
+use crate::mcp::client::connection::refused;
 use crate::mcp::client::connection_error::ConnectionError;
+use crate::mcp::client::envelope::error_of;
 use crate::mcp::client::questions::{CallRounds, InputRequired};
 use crate::mcp::client::server_request::{ServerRequest, TaskRequest};
 use crate::mcp::client::text;
@@ -59,7 +61,7 @@ struct RawTask<'a> {
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
     #[serde(default)]
-    error: Option<RawError>,
+    error: Option<Value>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq)]
@@ -70,14 +72,6 @@ enum TaskStatus {
     Completed,
     Failed,
     Cancelled,
-}
-
-#[derive(Deserialize)]
-struct RawError {
-    code: i32,
-    message: String,
-    #[serde(default)]
-    data: Option<Box<Value>>,
 }
 
 /// A task that a server has begun in place of a result.
@@ -227,7 +221,7 @@ impl Server {
                     }
                 }
                 TaskStatus::Completed => {
-                    let raw = state.result.map_or("{}", RawValue::get);
+                    let raw = state.result.map_or(r#"{"content":[]}"#, RawValue::get);
                     let request = ServerRequest::Tool { name: tool, arguments: "" };
                     return match answer::read(request, tool, raw) {
                         ServerAnswer::Result(result) => TaskEnd::Answered(result),
@@ -239,10 +233,7 @@ impl Server {
                 }
                 TaskStatus::Failed => {
                     return TaskEnd::Failed(match state.error {
-                        Some(RawError { code, message, data }) => {
-                            let message = text::clean(cut(&message, 2000)).into_owned();
-                            ConnectionError::Refused { code, message, data }
-                        }
+                        Some(error) => refused(error_of(error)),
                         None => ConnectionError::Unread("a failed task has no error".to_owned()),
                     });
                 }
