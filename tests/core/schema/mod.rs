@@ -1,5 +1,6 @@
 //! Schemas, of arguments and of results.
 
 mod hostile_schemas;
+mod odd_schemas;
 mod outputs;
 mod strict;

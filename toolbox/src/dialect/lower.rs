@@ -3,6 +3,8 @@
 mod callers;
 mod closed;
 mod custom;
+mod gemini;
+mod keys;
 mod loose;
 mod mcp;
 mod notes;
@@ -10,6 +12,7 @@ mod root;
 mod strict;
 #[cfg(test)]
 mod tests;
+mod translate;
 
 use serde_json::{Value, json};
 
@@ -42,7 +45,9 @@ use crate::schema::walk::Object;
 ///   leaves the schema unset.
 /// - **MCP**: the schema as it is.
 ///
-/// The root is an object with `properties` everywhere, whatever the schema was; model providers get
+/// A schema of an older draft is written in the terms of draft 2020-12, and a keyword whose value is
+/// of a wrong form is left out, since one such schema fails each request. The root is an object
+/// with `properties` everywhere, whatever the schema was; model providers get
 /// a root union as one object that takes each alternative's properties.
 ///
 /// ```
@@ -69,9 +74,17 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
     let name = outbound_name(&definition.name, dialect).into_owned();
     let mut losses = Vec::new();
     let mut description = definition.description.clone();
-    let rooted = root::single_object(&definition.input_schema.read(), &mut losses);
+    let own = definition.input_schema.read();
+    let own = translate::translated(&own, &mut losses);
+    let mut rooted = root::single_object(&own, &mut losses);
+    translate::followed_references(&mut rooted.schema, &mut losses);
     if let Some(note) = &rooted.note {
         description = notes::joined(&description, note);
+    }
+    if dialect == Dialect::Anthropic
+        && let Some(note) = keys::named(&mut rooted.schema, &mut losses)
+    {
+        description = notes::joined(&description, &note);
     }
     if !definition.examples.is_empty() && dialect != Dialect::Anthropic {
         losses.push(Loss::at_root("examples", false));

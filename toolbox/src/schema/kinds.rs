@@ -6,6 +6,13 @@ use serde_json::Value;
 
 use super::walk::{self, Object};
 
+/// Returns the word for a type, where it is written in other letters too; `None` for one that JSON
+/// Schema does not have, such as `any`.
+pub(crate) fn type_word(word: &str) -> Option<&'static str> {
+    const WORDS: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+    WORDS.into_iter().find(|known| known.eq_ignore_ascii_case(word))
+}
+
 /// A set of kinds of JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kinds(u8);

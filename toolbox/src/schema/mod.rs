@@ -43,7 +43,7 @@ use serde_json::Value;
 
 pub(crate) use format::Format;
 pub(crate) use keywords::Keywords;
-pub(crate) use kinds::Kinds;
+pub(crate) use kinds::{Kinds, type_word};
 use normal::normalize_output;
 pub(crate) use normal::{merged, normalize, without_null};
 pub(crate) use policing::Policing;

@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.conditional(node, map);
-        if let Some(unwanted) = map.keyword("not")
+        if let Some(unwanted) = map.keyword("not").filter(|not| !not.is_null())
             && self.accepts_for_sure(node, unwanted)
         {
             self.report(|c| {
@@ -281,7 +281,11 @@ impl<'a> Checker<'a> {
                 "exclusiveMinimum" => (value > limit, "greater than"),
                 "maximum" => (value <= limit, "at most"),
                 "exclusiveMaximum" => (value < limit, "less than"),
-                _ => (value.is_multiple_of(&limit), "a multiple of"),
+                _ => {
+                    // There is no multiple of zero, or of less: such a bound says nothing.
+                    let holds = limit <= Decimal::new("0") || value.is_multiple_of(&limit);
+                    (holds, "a multiple of")
+                }
             };
             if !holds {
                 self.report(|c| {
@@ -316,6 +320,9 @@ impl<'a> Checker<'a> {
         let actual = Decimal::new(&count.to_string());
         for (keyword, phrase) in [(least, "at least"), (most, "at most")] {
             let Some(Value::Number(bound)) = map.keyword(keyword) else { continue };
+            if bound.as_f64().is_some_and(|bound| bound < 0.0) {
+                continue;
+            }
             let limit = Decimal::new(&bound.to_string());
             if if keyword == least { actual < limit } else { actual > limit } {
                 self.report(|c| {

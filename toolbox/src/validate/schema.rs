@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::json::{JsonKind, Node};
 use super::number::Decimal;
 use super::references::References;
-use crate::schema::{Keywords as _, children};
+use crate::schema::{Keywords as _, children, type_word};
 
 /// The most sub-schemas that one query visits before it answers "any value".
 const FUEL: u32 = 256;
@@ -66,7 +66,8 @@ impl JsonKinds {
             "string" => Self::STRING,
             "array" => Self::ARRAY,
             "object" => Self::OBJECT,
-            _ => Self::NONE,
+            // In other letters it is the same, and a word that is no type takes any value.
+            other => type_word(other).map_or(Self::ALL, Self::named),
         }
     }
 
@@ -74,7 +75,7 @@ impl JsonKinds {
     pub(super) fn of_type(schema: &Map<String, Value>) -> Self {
         match schema.keyword("type") {
             Some(Value::String(name)) => Self::named(name),
-            Some(Value::Array(names)) => names
+            Some(Value::Array(names)) if !names.is_empty() => names
                 .iter()
                 .filter_map(Value::as_str)
                 .fold(Self::NONE, |kinds, name| kinds | Self::named(name)),

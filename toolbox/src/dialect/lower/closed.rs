@@ -490,7 +490,7 @@ fn is_annotation(keyword: &str) -> bool {
 }
 
 /// Returns `true` if a keyword applies to values of a kind.
-fn belongs(keyword: &str, kind: &str) -> bool {
+pub(super) fn belongs(keyword: &str, kind: &str) -> bool {
     let owner = match keyword {
         "properties" | "required" | "additionalProperties" | "patternProperties" => "object",
         "items" | "prefixItems" | "minItems" | "maxItems" | "uniqueItems" => "array",

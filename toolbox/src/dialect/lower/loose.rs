@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::notes;
+use super::{gemini, notes};
 use crate::dialect::{Dialect, Loss};
 use crate::schema::walk::{self, Object, pointer};
 
@@ -25,6 +25,9 @@ pub(super) fn loose(schema: Object, dialect: Dialect, losses: &mut Vec<Loss>) ->
         ignored(&schema, "", losses);
         walk::each_mut(&mut schema, &mut describe_ignored);
     }
+    if dialect.is_gemini() {
+        gemini::lost(&schema, "", losses);
+    }
     walk::each_mut(&mut schema, &mut |map| {
         for keyword in ["$schema", "$comment"] {
             map.shift_remove(keyword);
@@ -45,17 +48,23 @@ pub(super) fn loose(schema: Object, dialect: Dialect, losses: &mut Vec<Loss>) ->
         {
             map.insert("enum".to_owned(), Value::Array(vec![constant]));
         }
+        if dialect.is_gemini() {
+            gemini::accepted(map);
+        }
     });
     schema
 }
 
-/// Returns `schema` in the form that hosts read, accepting exactly the same arguments.
+/// Returns `schema` in the form that hosts read, accepting exactly the same arguments. What is valid
+/// stays, but for arguments of any type.
 pub(super) fn for_hosts(schema: Object) -> Value {
     let mut schema = Value::Object(schema);
     walk::each_mut(&mut schema, &mut |map| {
         walk::children_mut(map, &mut |keyword, child| {
             as_map(keyword, child);
-            name_types(keyword, child);
+            if keyword == "properties" {
+                name_types(keyword, child);
+            }
         });
     });
     schema

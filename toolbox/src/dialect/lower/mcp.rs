@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{loose, root};
+use super::{loose, root, translate};
 use crate::definition::ToolDefinition;
 use crate::dialect::{Dialect, Loss, Lowered, outbound_name};
 use crate::schema::walk::Object;
@@ -36,7 +36,8 @@ pub(super) fn lowered(definition: &ToolDefinition) -> Lowered {
 }
 
 fn entry(definition: &ToolDefinition, name: &str, losses: &mut Vec<Loss>) -> Value {
-    let rooted = root::object(&definition.input_schema.read(), losses);
+    let own = definition.input_schema.read();
+    let rooted = root::object(&translate::translated(&own, losses), losses);
     let schema = loose::for_hosts(rooted.schema);
     let mut tool = Object::new();
     tool.insert("name".to_owned(), name.into());
@@ -46,7 +47,9 @@ fn entry(definition: &ToolDefinition, name: &str, losses: &mut Vec<Loss>) -> Val
     tool.insert("description".to_owned(), definition.description.as_str().into());
     tool.insert("inputSchema".to_owned(), schema);
     if let Some(output) = &definition.output_schema {
-        tool.insert("outputSchema".to_owned(), output.read().into_owned());
+        let output = output.read();
+        let output = translate::translated(&output, &mut Vec::new()).into_owned();
+        tool.insert("outputSchema".to_owned(), output);
     }
     if !definition.annotations.is_empty()
         && let Some(annotations) = json_value(&definition.annotations)

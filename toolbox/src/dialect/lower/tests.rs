@@ -242,7 +242,7 @@ fn strict_obstacles() {
         (json!({"type": "string", "not": {"const": "a"}}), "/properties/p uses `not`"),
         (json!({"anyOf": [{"type": "null"}, {}]}), "/properties/p/anyOf/1 has no type"),
         (
-            json!({"$ref": "#/$defs/A", "minimum": 1}),
+            json!({"$ref": "#", "minimum": 1}),
             "/properties/p adds something to what it refers to",
         ),
         (json!({"enum": [{"a": 1}]}), "/properties/p has no type"),

@@ -13,6 +13,7 @@ use super::text;
 use crate::definition::Icon;
 use crate::definition::ToolAnnotations;
 use crate::mcp::lock::digest_of;
+use crate::schema::type_word;
 use crate::text::cut;
 
 /// The maximum number of pages of a list.
@@ -194,7 +195,13 @@ fn read(raw: &str) -> Result<ServerTool, (String, String)> {
         }
         Some(_) => return Err((name, "its `inputSchema` is no object".to_owned())),
     };
-    if schema.get("type").is_some_and(|kind| kind != "object") {
+    let is_other =
+        |kind: &Value| kind.as_str().and_then(type_word).is_some_and(|word| word != "object");
+    let describes_none = schema.get("type").is_some_and(|kind| match kind {
+        Value::Array(kinds) => !kinds.is_empty() && kinds.iter().all(is_other),
+        kind => is_other(kind),
+    });
+    if describes_none {
         let reason = "its `inputSchema` does not describe an object".to_owned();
         return Err((name, reason));
     }
