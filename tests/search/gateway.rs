@@ -575,6 +575,21 @@ async fn the_gateway_does_not_call_itself() {
     }
     let missing = call(&toolbox, EXECUTE, json!({"name": "no_such", "arguments": "{}"})).await;
     assert_eq!(missing.text(), "tool not found: no_such");
+    // The tools behind it are those that it may name.
+    let near = toolbox.definitions().iter().map(|own| own.name.clone()).collect::<Vec<_>>();
+    let behind = toolbox.tools().into_iter().find(|tool| !near.contains(&tool.name().to_owned()));
+    let behind = behind.unwrap().name().to_owned();
+    for (name, advice) in [
+        (format!("{behind}x"), format!("the nearest names are {behind}")),
+        (format!("functions.{behind}"), format!("the name of the tool is `{behind}`")),
+    ] {
+        let missing = call(&toolbox, EXECUTE, json!({"name": name, "arguments": "{}"})).await;
+        let text = missing.text();
+        assert!(text.starts_with(&format!("tool not found: {name}; {advice}")), "{text}");
+        // By itself, a tool behind the gateway is not there.
+        let missing = call(&toolbox, &name, json!({})).await;
+        assert_eq!(missing.text(), format!("tool not found: {name}"));
+    }
     for garbage in ["", "[]", "{}", "{\"name\":7}", "\u{0}"] {
         let result = toolbox.call(ToolCall::new("c", EXECUTE, garbage)).await;
         assert_eq!(result.code(), Some("args.invalid"), "{garbage}");

@@ -6,3 +6,4 @@ mod hostile_text;
 mod reading;
 mod refused_values;
 mod texts;
+mod wrapped;

@@ -326,7 +326,8 @@ async fn the_registry_works_without_an_agent() {
         registry.execute("ping", args.to_string().as_str()).await.as_deref(),
         Ok("8.8.8.8 is reachable")
     );
-    assert_eq!(registry.execute("pong", "{}").await.unwrap_err(), "tool not found: pong");
+    let refused = registry.execute("pong", "{}").await.unwrap_err();
+    assert_eq!(refused, "tool not found: pong; the nearest names are ping");
 }
 
 #[test]

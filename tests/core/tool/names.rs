@@ -39,25 +39,86 @@ fn names_that_no_provider_takes_make_no_tool() {
 }
 
 #[test]
-fn the_nearest_names_come_with_the_option() {
-    let tools =
-        || ["get_weather", "get_time", "search", "send_mail", "hidden"].map(|name| says(name, ""));
-    let told =
-        ToolBox::builder().suggest_tools(true).tools(tools()).blacklist("hidden").build().unwrap();
+fn the_nearest_names_are_told_unless_that_is_switched_off() {
+    let names = ["get_weather", "get_time", "search", "send_mail", "hidden", "later"];
+    let tools = || {
+        names.map(|name| match name {
+            "later" => says(name, "").deferred(),
+            _ => says(name, ""),
+        })
+    };
+    let told = ToolBox::builder().tools(tools()).blacklist("hidden").build().unwrap();
     let cases = [
         ("get_wether", "tool not found: get_wether; the nearest names are get_weather"),
         ("getTime", "tool not found: getTime; the nearest names are get_time"),
+        // What a caller may not call is not named.
         ("hiden", "tool not found: hiden"),
+        ("latr", "tool not found: latr"),
+        ("functions.hidden", "tool not found: functions.hidden"),
+        // A word that both begin with makes no likeness.
+        ("get_nosuch", "tool not found: get_nosuch"),
         ("zzzzz", "tool not found: zzzzz"),
         ("", "tool not found: "),
+        // What models leave around a name.
+        ("functions.search", "tool not found: functions.search; the name of the tool is `search`"),
+        ("search:0", "tool not found: search:0; the name of the tool is `search`"),
+        (
+            "search<|channel|>commentary",
+            "tool not found: search<|channel|>commentary; the name of the tool is `search`",
+        ),
+        (
+            "search<|constrain|>json",
+            "tool not found: search<|constrain|>json; the name of the tool is `search`",
+        ),
+        (
+            "assistant<|channel|>analysis to=functions.search",
+            "tool not found: assistant<|channel|>analysis to=functions.search; the name of the tool is `search`",
+        ),
+        (
+            "functions.serch<|channel|>",
+            "tool not found: functions.serch<|channel|>; the nearest names are search",
+        ),
     ];
     for (name, expected) in cases {
         assert_eq!(ask(&told, name).text(), expected);
+        let refusal = told.check(&ToolCall::new("1", name, "{}")).unwrap_err();
+        assert_eq!(refusal.text(), expected);
     }
-    assert_eq!(ask(&ToolBox::from(tools()), "get_wether").text(), "tool not found: get_wether");
+    let silent = ToolBox::builder().suggest_tools(false).tools(tools()).build().unwrap();
+    assert_eq!(ask(&silent, "get_wether").text(), "tool not found: get_wether");
     let long = "x".repeat(1 << 20);
     assert!(ask(&told, &long).text().len() < 200);
     assert!(ask(&told, "\u{1b}[31m\n").text().ends_with("\\u{1b}[31m\\n"));
+}
+
+/// Some models make several calls in one, of a tool that nobody has: nothing is run, and the tools
+/// are named that they may call.
+#[tokio::test]
+async fn calls_within_a_call_are_to_be_made_apart() {
+    let toolbox = ToolBox::builder()
+        .tools(["read", "list", "hidden"].map(|name| says(name, "ran")))
+        .blacklist("hidden")
+        .build()
+        .unwrap();
+    let wrapped = |names: &[&str]| {
+        let calls: Vec<_> =
+            names.iter().map(|name| json!({"recipient_name": name, "parameters": {}})).collect();
+        json!({"tool_uses": calls}).to_string()
+    };
+    let cases = [
+        (wrapped(&["functions.read", "functions.list", "functions.read"]), "`read`, `list`"),
+        (wrapped(&["functions.hidden", "read"]), "`read`"),
+        (wrapped(&["functions.hidden"]), "each tool"),
+        ("{".to_owned(), "each tool"),
+    ];
+    for name in ["multi_tool_use.parallel", "multi_tool_use_parallel"] {
+        for (arguments, named) in &cases {
+            let result = toolbox.call(ToolCall::new("1", name, arguments.as_str())).await;
+            let expected =
+                format!("tool not found: {name}; call {named} directly, as separate calls");
+            assert_eq!(result.text(), expected);
+        }
+    }
 }
 
 #[test]

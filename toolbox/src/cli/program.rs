@@ -107,7 +107,7 @@ impl Configured {
         #[cfg(feature = "otlp")]
         let builder = super::telemetry::observing(builder);
         // The timeout of a server is set on its tools.
-        let built = builder.max_result_bytes(settings.max_result_bytes).suggest_tools(true).build();
+        let built = builder.max_result_bytes(settings.max_result_bytes).build();
         let toolbox = built.unwrap_or_default();
         set_rules(&toolbox, &self.config);
         toolbox

@@ -63,7 +63,7 @@ impl BoxSettings {
             keeper: None,
             journal: None,
             strict: false,
-            suggest_tools: false,
+            suggest_tools: true,
             layers: Layers::default(),
             ..self.clone()
         }
@@ -112,7 +112,7 @@ impl Default for BoxSettings {
             runtime: None,
             approver: None,
             record_content: false,
-            suggest_tools: false,
+            suggest_tools: true,
             strict: false,
             deferred_calls: true,
             call_state: Vec::new(),

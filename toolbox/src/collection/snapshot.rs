@@ -155,6 +155,10 @@ impl Snapshot {
         self.tools.iter().map(|entry| &entry.tool)
     }
 
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &ToolEntry> {
+        self.tools.iter()
+    }
+
     /// Returns the entries whose definitions are sent to a model.
     fn listed_entries(&self) -> impl Iterator<Item = &ToolEntry> {
         self.tools.iter().filter(|entry| entry.permitted && entry.visibility == Visibility::Listed)

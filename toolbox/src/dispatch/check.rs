@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::admitted::{AdmittedCall, CallerContext, OwnedCall, answer};
-use super::gate::{refusal, unknown_tool};
+use super::gate::refusal;
+use super::unknown::unknown_tool;
 use crate::call::{Repair, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -43,7 +44,10 @@ impl ToolBox {
         let found = snapshot.get(&call.name).or_else(|| snapshot.by_alias(&call.name));
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, CallerContext::default()))
         else {
-            return Err(answer(id, unknown_tool(&snapshot, &call.name, settings, None)));
+            let arguments = call.arguments.as_str();
+            let caller = CallerContext::default();
+            let result = unknown_tool(&snapshot, &call.name, arguments, settings, caller);
+            return Err(answer(id, result));
         };
         let text = call.arguments.as_str();
         if !entry.permitted || text.len() > settings.argument_bytes {

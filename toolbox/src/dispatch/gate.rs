@@ -9,6 +9,7 @@ use super::admitted::{AdmittedCall, CallerContext, OwnedCall, Pass, answer};
 use super::in_place::{run, set};
 use super::supervise::panicked;
 use super::trace;
+use super::unknown::unknown_tool;
 use crate::call::{
     Arguments, ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult,
 };
@@ -16,9 +17,9 @@ use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry, Visibility};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
 use crate::context::call_taint::CallTaint;
 use crate::context::observer::CallReport;
-use crate::context::{Decision, Taint, ToolContext, UNUSED_CONTEXT};
+use crate::context::{Decision, ToolContext, UNUSED_CONTEXT};
 use crate::future::BoxFuture;
-use crate::text::{QUOTED, nearest_n, quote};
+use crate::text::{QUOTED, quote};
 use crate::tool::{BoxedHandler, SyncHandler, Tool, ToolInner};
 
 /// The part of a call that has to be waited for.
@@ -226,7 +227,13 @@ impl ToolBox {
         let snapshot = self.shared.current.load();
         let found = found.or_else(|| snapshot.by_alias(call.name));
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, call.caller)) else {
-            let answer = self.not_found(&snapshot, take(call.id), call.name, context);
+            let answer = self.not_found(
+                &snapshot,
+                take(call.id),
+                call.name,
+                call.arguments.text(),
+                call.caller,
+            );
             return refused(answer, call.arguments.take());
         };
         let permitted =
@@ -380,10 +387,11 @@ impl ToolBox {
         snapshot: &Snapshot,
         id: String,
         name: &str,
-        caller_context: Option<&ToolContext>,
+        arguments: &str,
+        caller: CallerContext<'_>,
     ) -> RefusedCall {
-        let result = unknown_tool(snapshot, name, &self.shared.settings, caller_context);
-        self.refused(id, None, name, "", caller_context, result)
+        let result = unknown_tool(snapshot, name, arguments, &self.shared.settings, caller);
+        self.refused(id, None, name, "", caller.context, result)
     }
 
     #[cold]
@@ -418,31 +426,6 @@ impl RefusedCall {
             Err(result) => answer(context.call_id, result),
         }
     }
-}
-
-pub(super) fn unknown_tool(
-    snapshot: &Snapshot,
-    name: &str,
-    settings: &BoxSettings,
-    caller_context: Option<&ToolContext>,
-) -> ToolResult {
-    let shown = quote(name, QUOTED);
-    tracing::warn!(tool = shown, "the tool that was called is not in the box");
-    let mut text = format!("tool not found: {shown}");
-    if settings.suggest_tools && name.is_ascii() {
-        let near = nearest_n(name, snapshot.listed().map(Tool::name), 3);
-        if !near.is_empty() {
-            let shown = near.iter().filter_map(|name| snapshot.get(name));
-            if let Some(taint) = caller_context.and_then(ToolContext::get::<Taint>) {
-                // A name is text that the author of the definition chose.
-                shown.for_each(|entry| {
-                    taint.show_definitions([entry.tool.definition()]);
-                });
-            }
-            text = format!("{text}; the nearest names are {}", near.join(", "));
-        }
-    }
-    ToolResult::refusal(FailureKind::NotFound, text)
 }
 
 pub(super) fn refusal(

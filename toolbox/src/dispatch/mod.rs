@@ -19,6 +19,7 @@ mod resources;
 mod run;
 mod supervise;
 mod trace;
+mod unknown;
 
 pub(crate) use admitted::Pass;
 pub(crate) use batch::Batch;

@@ -17,7 +17,8 @@ pub(crate) fn nearest<'a>(
 ///
 /// Case and separators do not count: `maxResults` is `max_results`. Two names are near when at
 /// most a third of the letters differ (a swap of neighbours counts once), or when one contains
-/// the other: `path` is near `file_path`.
+/// the other: `path` is near `file_path`. Words that both begin with, such as that of a server, are
+/// not counted: they make no two names alike.
 pub(crate) fn nearest_n<'a>(
     name: &str,
     mut candidates: impl Iterator<Item = &'a str>,
@@ -27,12 +28,27 @@ pub(crate) fn nearest_n<'a>(
 }
 
 fn ranked<'a>(name: &str, candidates: &mut dyn Iterator<Item = &'a str>, n: usize) -> Vec<&'a str> {
-    let Some(name) = fold(name) else { return Vec::new() };
-    let ranked: Vec<(usize, &str)> = candidates
-        .filter_map(|candidate| Some((distance_within(&name, &fold(candidate)?)?, candidate)))
-        .collect();
+    let near = |candidate: &str| {
+        let (name, candidate) = without_common_words(name, candidate);
+        distance_within(&fold(name)?, &fold(candidate)?)
+    };
+    let ranked: Vec<(usize, &str)> =
+        candidates.filter_map(|candidate| Some((near(candidate)?, candidate))).collect();
     let order = sorted_order(ranked.len(), &|a, b| ranked[a].0.cmp(&ranked[b].0));
     order.into_iter().take(n).map(|at| ranked[at].1).collect()
+}
+
+/// Returns two names without the words that both begin with, as long as something is left of each.
+fn without_common_words<'n>(mut a: &'n str, mut b: &'n str) -> (&'n str, &'n str) {
+    let split = |name: &'n str| name.split_once(|c: char| !c.is_alphanumeric());
+    while let (Some((first, rest)), Some((other, other_rest))) = (split(a), split(b)) {
+        let is_some = |rest: &str| rest.contains(char::is_alphanumeric);
+        if !first.eq_ignore_ascii_case(other) || !is_some(rest) || !is_some(other_rest) {
+            break;
+        }
+        (a, b) = (rest, other_rest);
+    }
+    (a, b)
 }
 
 /// Returns the letters and digits of a name, in lower case.

@@ -3,8 +3,8 @@
 use super::value::RECEIVED;
 use crate::call::{Fault, FaultKind, Faults};
 use crate::schema::Keywords as _;
-use crate::text::{join, names, nearest, nearest_n, push_index, push_key, quote};
-use std::collections::{HashMap, HashSet};
+use crate::text::{join, names, nearest, push_index, push_key, quote};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -14,6 +14,7 @@ use super::read;
 use super::references::{REFERENCES, References, ResourceId};
 use super::schema::{self, JsonKinds};
 use super::value::{self, equals, holds_json, show};
+use super::wrapped;
 
 /// The most sub-schemas that may be in progress at once; it ends endless chains of references.
 const DEEPEST: usize = 512;
@@ -24,7 +25,7 @@ pub(super) fn budget(text: &str) -> u64 {
     10_000 + 32 * text.len() as u64
 }
 
-enum PathStep<'a> {
+pub(super) enum PathStep<'a> {
     Key(Node<'a>),
     Index(usize),
 }
@@ -38,14 +39,16 @@ pub(super) struct Checker<'a> {
     base: &'a str,
     /// Results of [`Checker::is_read`], by the address of the schema.
     read: HashMap<*const Value, bool>,
-    path: Vec<PathStep<'a>>,
+    pub(super) path: Vec<PathStep<'a>>,
     budget: u64,
     depth: usize,
-    exhausted: bool,
+    pub(super) exhausted: bool,
     /// `true` if faults are described, `false` if they are only counted.
-    describing: bool,
+    pub(super) describing: bool,
     /// The number of schemas in progress that mark their value as secret.
     secrets: usize,
+    /// The alternatives of the schemas in progress whose faults were described.
+    pub(super) chosen: Vec<&'a Value>,
     faults: Faults,
     count: usize,
     #[cfg(feature = "pattern")]
@@ -66,6 +69,7 @@ impl<'a> Checker<'a> {
             exhausted: false,
             describing: true,
             secrets: 0,
+            chosen: Vec::new(),
             faults: Faults::default(),
             count: 0,
             #[cfg(feature = "pattern")]
@@ -196,12 +200,14 @@ impl<'a> Checker<'a> {
             // The other keywords would only repeat that fault.
             return self.wrong_type(node, schema, types);
         }
+        let (before, chosen) = (self.count, self.chosen.len());
+        let mut left = Vec::new();
         self.listed_values(node, schema, map);
         match node.kind() {
             JsonKind::Number => self.number(node, schema, map),
             JsonKind::String => self.string(node, schema, map),
             JsonKind::Array => self.array(node, schema, map),
-            JsonKind::Object => self.object(node, schema, map),
+            JsonKind::Object => left = self.object(node, schema, map),
             JsonKind::Null | JsonKind::Bool => {}
         }
         for next in schema::branches(schema, "allOf") {
@@ -214,6 +220,21 @@ impl<'a> Checker<'a> {
             }
         }
         self.conditional(node, map);
+        // What an alternative declares is known beside the faults of that alternative.
+        let meant = self.chosen.split_off(chosen);
+        if self.count > before {
+            let names: Vec<&str> = meant
+                .iter()
+                .flat_map(|meant| self.known_names(schema::target(meant, self.refs)).0)
+                .collect();
+            let is_meant = |key: Node<'_>| names.iter().any(|name| key.is_text(name));
+            left.retain(|(key, _)| !meant.is_empty() && !is_meant(*key));
+        }
+        for (key, value) in left {
+            self.path.push(PathStep::Key(key));
+            self.unknown(node, (key, value), schema);
+            self.path.pop();
+        }
         if let Some(unwanted) = map.keyword("not").filter(|not| !not.is_null())
             && self.accepts_for_sure(node, unwanted)
         {
@@ -226,7 +247,9 @@ impl<'a> Checker<'a> {
 
     pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: JsonKinds) {
         self.report(|c| {
-            c.fault(FaultKind::WrongType, types.phrase()).received(c.show(node, schema))
+            let received = c.show(node, schema);
+            let advice = wrapped::advice(node, types).filter(|_| received != "***");
+            c.fault(FaultKind::WrongType, types.phrase()).received(received).suggest(advice)
         });
     }
 
@@ -310,7 +333,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn length(
+    pub(super) fn length(
         &mut self,
         map: &'a Map<String, Value>,
         [least, most]: [&str; 2],
@@ -390,157 +413,6 @@ impl<'a> Checker<'a> {
         (first.map_or(&[][..], Vec::as_slice), rest)
     }
 
-    fn object(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
-        self.required(node, map);
-        self.dependents(node, map);
-        let declared = map.keyword("properties").and_then(Value::as_object);
-        let patterns = map.keyword("patternProperties").and_then(Value::as_object);
-        let rest = map.keyword("additionalProperties");
-        if let Some(rule) = self.keyword(map, "propertyNames") {
-            self.names(node, rule);
-        }
-        // If it is unknown which names are evaluated, all count as evaluated.
-        let unevaluated = self
-            .keyword(map, "unevaluatedProperties")
-            .and_then(|rule| Some((rule, self.in_place(node, schema)?)));
-        if declared.is_some() || patterns.is_some() || rest.is_some() || unevaluated.is_some() {
-            for (key, value) in node.fields() {
-                if self.exhausted {
-                    return;
-                }
-                self.path.push(PathStep::Key(key));
-                let known = self.field(key, value, declared, patterns);
-                let rule = match (&unevaluated, rest) {
-                    _ if known => None,
-                    (_, Some(rest)) => Some(rest),
-                    (Some((rule, all)), None) if !self.is_evaluated(all, key) => Some(*rule),
-                    _ => None,
-                };
-                match rule {
-                    Some(Value::Bool(false)) => self.unknown(node, key, schema),
-                    Some(rule) => self.check(value, rule),
-                    None => {}
-                }
-                self.path.pop();
-            }
-        }
-        if map.has_keyword("minProperties") || map.has_keyword("maxProperties") {
-            let count = node.fields().count();
-            self.length(map, ["minProperties", "maxProperties"], "field", count);
-        }
-    }
-
-    /// Checks each name of an object against `propertyNames`.
-    fn names(&mut self, node: Node<'a>, rule: &'a Value) {
-        for (key, _) in node.fields() {
-            if self.count_faults(key, rule) == 0 {
-                continue;
-            }
-            self.path.push(PathStep::Key(key));
-            self.report(|c| {
-                let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
-                let meant = nearest(&key.string(), listed.into_iter());
-                let is_secret = schema::is_secret(rule, c.refs);
-                let path = if is_secret { c.path_without_name() } else { c.path() };
-                Fault::new(FaultKind::UnknownName, path, schema::name_rule(rule, c.refs))
-                    .suggest(meant.map(|name| quote(name, 64)))
-            });
-            self.path.pop();
-        }
-    }
-
-    /// Checks a field by its name; returns `true` if the name is known.
-    fn field(
-        &mut self,
-        key: Node<'a>,
-        value: Node<'a>,
-        declared: Option<&'a Map<String, Value>>,
-        patterns: Option<&'a Map<String, Value>>,
-    ) -> bool {
-        let by_name = declared.and_then(|declared| declared.keyword(&key.string()));
-        if let Some(schema) = by_name {
-            self.check(value, schema);
-        }
-        let mut known = by_name.is_some();
-        let Some(patterns) = patterns else { return known };
-        for (pattern, schema) in patterns {
-            if !cfg!(feature = "pattern") {
-                // The names that a pattern allows are unknown without the feature, so none is
-                // refused.
-                known = true;
-            } else if self.matches(pattern, key) {
-                known = true;
-                self.check(value, schema);
-            }
-        }
-        known
-    }
-
-    fn required(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
-        let Some(Value::Array(required)) = map.keyword("required") else { return };
-        let mut absent: HashSet<&str> = required.iter().filter_map(Value::as_str).collect();
-        for (key, _) in node.fields() {
-            if absent.is_empty() {
-                return;
-            }
-            absent.remove(&*key.string());
-        }
-        for name in required.iter().filter_map(Value::as_str).filter(|name| absent.contains(name)) {
-            let property =
-                map.keyword("properties").and_then(|properties| properties.keyword(name));
-            self.missing(name, property.map(|property| schema::describe(property, self.refs)));
-        }
-    }
-
-    pub(super) fn missing(&mut self, name: &str, description: Option<String>) {
-        self.report(|c| {
-            let mut path = c.path();
-            push_key(&mut path, name);
-            Fault::new(FaultKind::Missing, path, description.unwrap_or_default())
-        });
-    }
-
-    /// Reports the key that the path ends with.
-    fn unknown(&mut self, node: Node<'a>, key: Node<'a>, schema: &'a Value) {
-        self.report(|c| {
-            let (known, patterns) = c.known_names(schema);
-            // A name that is present already was not meant. The search is bounded.
-            let given = |name: &str| node.fields().take(1_000).any(|(key, _)| key.is_text(name));
-            let near = nearest_n(&key.string(), known.iter().copied(), 3);
-            let meant = near.into_iter().find(|name| !given(name)).map(|name| quote(name, 64));
-            let allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());
-            // Unlike every name that is declared, it may be what should stand under one of them.
-            let is_secret = meant.is_none() && schema::has_secret_field(schema, c.refs);
-            let path = if is_secret { c.path_without_name() } else { c.path() };
-            Fault::new(FaultKind::UnknownName, path, allowed).suggest(meant)
-        });
-    }
-
-    /// Returns the names and the patterns of names that an object schema declares, also through
-    /// references and `allOf`.
-    fn known_names(&self, schema: &'a Value) -> (Vec<&'a str>, Vec<&'a str>) {
-        let mut names = Vec::new();
-        let mut patterns = Vec::new();
-        let mut open = vec![schema];
-        for _ in 0..64 {
-            let Some(schema) = open.pop() else { break };
-            for (keyword, found) in
-                [("properties", &mut names), ("patternProperties", &mut patterns)]
-            {
-                if let Some(Value::Object(declared)) = schema.keyword(keyword) {
-                    found.extend(declared.keys().map(String::as_str));
-                }
-            }
-            if schema.keyword("unevaluatedProperties").is_some() {
-                open.extend(self.refs.target(schema));
-                for keyword in ["allOf", "anyOf", "oneOf"] {
-                    open.extend(schema::branches(schema, keyword).iter().rev());
-                }
-            }
-        }
-        (names, patterns)
-    }
-
     /// Checks one item of an array, under its path.
     pub(super) fn check_item(&mut self, index: usize, item: Node<'a>, schema: &'a Value) {
         self.path.push(PathStep::Index(index));
@@ -594,12 +466,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns the current path with `***` in place of the name that it ends with.
-    fn path_without_name(&self) -> String {
+    pub(super) fn path_without_name(&self) -> String {
         let steps = self.path.len().saturating_sub(1);
         join(&self.path_of(steps), "***")
     }
 
-    fn path(&self) -> String {
+    pub(super) fn path(&self) -> String {
         self.path_of(self.path.len())
     }
 

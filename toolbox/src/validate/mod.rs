@@ -9,6 +9,7 @@ mod check;
 mod conditions;
 mod json;
 mod number;
+mod objects;
 mod path;
 mod phrases;
 mod read;
@@ -23,6 +24,7 @@ mod unevaluated;
 mod unions;
 mod uri;
 mod value;
+mod wrapped;
 
 #[cfg(test)]
 mod suite;

@@ -1,7 +1,8 @@
 //! The safe repairs of arguments.
 //!
 //! A repair happens only where the schema forbids the literal reading, and each one is reported.
-//! Nothing is ever completed, dropped or guessed: a document that is not JSON is refused.
+//! Nothing is ever completed or guessed, and nothing is dropped but what stands for no arguments,
+//! where there are none. A document that is not JSON is refused.
 
 use crate::schema::Keywords as _;
 use crate::text::{push_index, push_key, quote};
@@ -148,6 +149,11 @@ impl<'s> Mender<'s> {
         for (key, value) in node.fields() {
             let name = key.string();
             let below = field_schemas(&schemas, &name);
+            if self.path.is_empty() && stands_for_nothing(&name, value, &schemas) {
+                let what = "left out a value that stands for no arguments";
+                self.below(|path| push_key(path, &name), |m| m.note(what));
+                continue;
+            }
             if value.kind() == JsonKind::Null && self.may_leave_out(&schemas, &name, &below) {
                 self.below(|path| push_key(path, &name), |m| m.note(Repair::NULL_LEFT_OUT));
                 continue;
@@ -300,6 +306,32 @@ impl<'s> Mender<'s> {
             self.repairs.push(Repair::new(self.path.clone(), what));
         }
     }
+}
+
+/// Returns `true` for what models send to a tool without arguments where they cannot send an empty
+/// object: a value that says nothing, or one under a name for nothing.
+fn stands_for_nothing(name: &str, value: Node<'_>, schemas: &[&Value]) -> bool {
+    const NAMES: [&str; 8] =
+        ["_", "dummy", "noop", "none", "placeholder", "random_string", "unused", ""];
+    let takes_none = |schema: &&Value| {
+        let declared = schema.keyword("properties").and_then(Value::as_object);
+        declared.is_none_or(serde_json::Map::is_empty) && !schema.has_keyword("patternProperties")
+    };
+    let is_closed =
+        |schema: &&Value| schema.keyword("additionalProperties") == Some(&Value::Bool(false));
+    if !schemas.iter().all(takes_none) || !schemas.iter().any(is_closed) {
+        return false;
+    }
+    let is_empty = match value.kind() {
+        JsonKind::Null => true,
+        JsonKind::String => value.string().is_empty(),
+        JsonKind::Array => value.items().next().is_none(),
+        JsonKind::Object => value.fields().next().is_none(),
+        JsonKind::Bool | JsonKind::Number => false,
+    };
+    is_empty
+        || !matches!(value.kind(), JsonKind::Array | JsonKind::Object)
+            && NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 fn field_schemas<'s>(objects: &[&'s Value], name: &str) -> Vec<&'s Value> {

@@ -157,7 +157,13 @@ impl<'a> Site<'a> {
     fn trailing(&self) -> &'static str {
         let rest = self.rest();
         if rest.starts_with('{') || rest.starts_with(",{") || rest.starts_with(", {") {
-            "these are two objects: make two calls"
+            let again = rest.trim_start_matches([',', ' ']).trim_end();
+            match self.text.get(..self.at).map(str::trim) {
+                Some(before) if is_same(before, again) => {
+                    "this is the same object twice: send it once"
+                }
+                _ => "these are two objects: make two calls",
+            }
         } else if rest.starts_with("<|") || rest.starts_with("</") || rest.starts_with("[/") {
             "a chat token stands after the object: send the object alone"
         } else if rest.starts_with("```") {
@@ -248,4 +254,10 @@ fn word(text: &str) -> &str {
     };
     let end = text.char_indices().find(|part| !is_part(part)).map_or(text.len(), |(at, _)| at);
     &text[..end]
+}
+
+/// Returns `true` if two texts are the same value.
+fn is_same(one: &str, other: &str) -> bool {
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    one == other || read(one).is_some_and(|one| read(other) == Some(one))
 }

@@ -9,6 +9,7 @@ use super::json::{JsonKind, Node};
 use super::references::References;
 use super::schema::{self, JsonKinds};
 use super::value::equals;
+use crate::text::names;
 
 impl<'a> Checker<'a> {
     /// Checks a value against alternatives.
@@ -75,9 +76,22 @@ impl<'a> Checker<'a> {
                 return;
             }
         }
-        if let Some((best, _)) = fitting.iter().min_by_key(|(_, count)| *count) {
-            self.check(node, best);
+        // Of equals, the one that has more of the given fields.
+        let best = fitting.iter().min_by_key(|(branch, count)| {
+            let declared = schema::target(branch, refs).keyword("properties");
+            let is_given = |name: &String| node.field(name).is_some();
+            let names = declared.and_then(Value::as_object).into_iter().flat_map(|all| all.keys());
+            (*count, std::cmp::Reverse(names.filter(|name| is_given(name)).count()))
+        });
+        if let Some((best, _)) = best {
+            self.check_chosen(node, best);
         }
+    }
+
+    /// Reports the faults under the alternative that was meant.
+    fn check_chosen(&mut self, node: Node<'a>, branch: &'a Value) {
+        self.check(node, branch);
+        self.chosen.push(branch);
     }
 
     /// Reports the faults under the alternative that a constant field selects:
@@ -100,7 +114,7 @@ impl<'a> Checker<'a> {
             .iter()
             .find(|branch| tag_value(branch, tag, refs).is_some_and(|value| equals(given, value)));
         match chosen {
-            Some(branch) => self.check(node, branch),
+            Some(branch) => self.check_chosen(node, branch),
             None => {
                 self.at_field(node, tag, |c, value| c.not_listed(value, schema, &values));
             }
@@ -116,7 +130,13 @@ impl<'a> Checker<'a> {
             branches.iter().map(|branch| only_key(schema::target(branch, refs))).collect();
         let Some(keys) = keys else { return false };
         match keys.iter().position(|key| node.field(key).is_some()) {
-            Some(chosen) => self.check(node, branches[chosen]),
+            Some(chosen) => self.check_chosen(node, branches[chosen]),
+            // Beside other fields of an object, the first is none of them.
+            None if !branches.iter().all(|branch| is_closed(schema::target(branch, refs))) => {
+                let (first, others) = keys.split_first().unwrap_or((&"", &[]));
+                let others = names(others.iter().copied());
+                self.missing(first, Some(format!("or in its place {others}")));
+            }
             None if node.fields().next().is_some() => self.unknown_variant(node, &keys),
             None => return false,
         }
@@ -144,6 +164,10 @@ pub(super) fn tag_value<'s>(
         [only] => Some(only),
         _ => field.keyword("const"),
     }
+}
+
+fn is_closed(schema: &Value) -> bool {
+    schema.keyword("additionalProperties") == Some(&Value::Bool(false))
 }
 
 fn only_key(schema: &Value) -> Option<&str> {

@@ -241,10 +241,7 @@ fn strict_obstacles() {
         (json!({"allOf": [{"type": "null"}]}), "/properties/p uses `allOf`"),
         (json!({"type": "string", "not": {"const": "a"}}), "/properties/p uses `not`"),
         (json!({"anyOf": [{"type": "null"}, {}]}), "/properties/p/anyOf/1 has no type"),
-        (
-            json!({"$ref": "#", "minimum": 1}),
-            "/properties/p adds something to what it refers to",
-        ),
+        (json!({"$ref": "#", "minimum": 1}), "/properties/p adds something to what it refers to"),
         (json!({"enum": [{"a": 1}]}), "/properties/p has no type"),
     ];
     for (property, obstacle) in cases {

@@ -1,0 +1,133 @@
+//! The answer to a call of a tool that is not there: what was probably meant. Nothing is run.
+
+use serde_json::Value;
+
+use super::admitted::CallerContext;
+use crate::call::{FailureKind, ToolResult};
+use crate::collection::{BoxSettings, Snapshot, ToolEntry, Visibility};
+use crate::context::{Taint, ToolContext};
+use crate::text::{QUOTED, nearest_n, quote};
+
+/// The most names that an answer holds.
+const MOST: usize = 3;
+
+/// The most calls that are read of a call that holds others.
+const MOST_WRAPPED: usize = 16;
+
+/// Returns the result of a call of `name`, which no tool has.
+pub(super) fn unknown_tool(
+    snapshot: &Snapshot,
+    name: &str,
+    arguments: &str,
+    settings: &BoxSettings,
+    caller: CallerContext<'_>,
+) -> ToolResult {
+    let shown = quote(name, QUOTED);
+    tracing::warn!(tool = shown, "the tool that was called is not in the box");
+    let mut text = format!("tool not found: {shown}");
+    if settings.suggest_tools && arguments.len() <= settings.argument_bytes {
+        let callable = Callable { snapshot, caller };
+        if let Some(advice) = callable.advice(name, arguments) {
+            text = format!("{text}; {advice}");
+        }
+    }
+    ToolResult::refusal(FailureKind::NotFound, text)
+}
+
+/// The tools that may be named to the maker of a call: those that are listed to it, or for a
+/// gateway, those behind it.
+struct Callable<'s> {
+    snapshot: &'s Snapshot,
+    caller: CallerContext<'s>,
+}
+
+impl<'s> Callable<'s> {
+    fn has(&self, entry: &ToolEntry) -> bool {
+        let CallerContext { context, pass } = self.caller;
+        let is_shown = match entry.visibility {
+            Visibility::Listed => true,
+            Visibility::Deferred => pass.hidden,
+            Visibility::Apps => false,
+        };
+        is_shown
+            && entry.permitted
+            && context.is_none_or(|context| context.permits(entry.tool.name()))
+    }
+
+    fn get(&self, name: &str) -> Option<&'s ToolEntry> {
+        self.snapshot.get(name).filter(|entry| self.has(entry))
+    }
+
+    fn advice(&self, name: &str, arguments: &str) -> Option<String> {
+        if is_wrapper(name) {
+            return Some(self.apart(arguments));
+        }
+        let meant = without_marks(name);
+        if let Some(entry) = self.get(meant).filter(|_| meant != name) {
+            self.show([entry]);
+            return Some(format!("the name of the tool is `{meant}`"));
+        }
+        // Names that look alike in other scripts are not compared.
+        if !meant.is_ascii() {
+            return None;
+        }
+        let entries = self.snapshot.entries().filter(|entry| self.has(entry));
+        let near = nearest_n(meant, entries.map(|entry| entry.tool.name()), MOST);
+        self.show(near.iter().filter_map(|name| self.get(name)));
+        (!near.is_empty()).then(|| format!("the nearest names are {}", near.join(", ")))
+    }
+
+    /// Says how the calls within a call are made.
+    fn apart(&self, arguments: &str) -> String {
+        let wrapped: Option<Value> = serde_json::from_str(arguments).ok();
+        let calls = wrapped.as_ref().and_then(|wrapped| wrapped.get("tool_uses")?.as_array());
+        let names = calls.into_iter().flatten().take(MOST_WRAPPED);
+        let names = names.filter_map(|call| call.get("recipient_name")?.as_str());
+        let mut found: Vec<&str> = Vec::new();
+        for entry in names.filter_map(|name| self.get(without_marks(name))) {
+            if !found.contains(&entry.tool.name()) {
+                self.show([entry]);
+                found.push(entry.tool.name());
+            }
+        }
+        let found = crate::text::names(found.into_iter());
+        let what = if found.is_empty() { "each tool" } else { &found };
+        format!("call {what} directly, as separate calls")
+    }
+
+    /// Notes names that are shown: a name is text that the author of the definition chose.
+    fn show<'e>(&self, entries: impl IntoIterator<Item = &'e ToolEntry>) {
+        if let Some(taint) = self.caller.context.and_then(ToolContext::get::<Taint>) {
+            for entry in entries {
+                taint.show_definitions([entry.tool.definition()]);
+            }
+        }
+    }
+}
+
+/// Returns `true` for the name under which some models make several calls in one.
+fn is_wrapper(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.collect::<String>().eq_ignore_ascii_case("multitooluseparallel")
+}
+
+/// Returns the name within the marks that models leave around it: `functions.x`, `x<|channel|>..`,
+/// `.. to=functions.x`, `x:0`.
+fn without_marks(name: &str) -> &str {
+    let name = match name.rsplit_once("to=") {
+        Some((_, name)) if name.starts_with("functions.") => name,
+        _ => name,
+    };
+    let name = name.split("<|").next().unwrap_or_default().trim();
+    let name = name.split_ascii_whitespace().next().unwrap_or_default();
+    let name = ["functions.", "function.", "tools.", "functions:", "default_api."]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+        .unwrap_or(name);
+    match name.rsplit_once(':') {
+        Some((name, count)) if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) => {
+            name
+        }
+        _ => name,
+    }
+}
