@@ -66,10 +66,14 @@ async fn one_row_that_cannot_be_read_holds_up_no_other() {
         assert_eq!(listed, HashSet::from([&ids[1], &ids[2]]), "{name}");
         let unreadable = journal.unreadable().await.unwrap();
         assert_eq!((unreadable.len(), &*unreadable[0].tool), (1, "count"), "{name}");
-        assert!(!unreadable[0].reason.is_empty() && !unreadable[0].is_ended, "{name}");
+        assert!(!unreadable[0].reason.is_empty(), "{name}");
+        // What an owner that is gone left is freed at the first beat of the journal, which may be now.
+        let may_be_freed = damage.contains("owner");
+        assert!(may_be_freed || !unreadable[0].is_ended, "{name}");
         let check = journal.check().await.unwrap();
+        let is_freed = may_be_freed && check.calls.contains(&("outcome_unknown".to_owned(), 1));
         assert!(
-            check.faults.iter().any(|fault| fault.contains("cannot be read")),
+            is_freed || check.faults.iter().any(|fault| fault.contains("cannot be read")),
             "{name}: {check:?}"
         );
 

@@ -14,6 +14,7 @@ pub(crate) mod http;
 #[cfg(target_os = "linux")]
 mod killed;
 mod live;
+mod lost_sessions;
 pub(crate) mod oauth;
 mod odd;
 mod program_grants;

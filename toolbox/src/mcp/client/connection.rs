@@ -264,7 +264,9 @@ impl Connection {
             }
             Err(error) if reason::is_unauthorized(&error) => {
                 let reason = reason::of_handshake(&error);
-                let refused = ConnectionError::Unauthorized { reason, scopes: None };
+                let is_challenged = reason::is_challenged(&error);
+                let scopes = None;
+                let refused = ConnectionError::Unauthorized { reason, is_challenged, scopes };
                 notifications.link.handshake_ended(None, || outcome_of(&refused));
                 Err((refused, false))
             }
@@ -311,6 +313,11 @@ impl Connection {
     /// Returns `true` if each request of the connection stands alone.
     pub(super) fn is_stateless(&self) -> bool {
         self.info().is_some_and(|info| !info.protocol_version.has_initialize())
+    }
+
+    /// Returns `true` if the server knows the connection by a session over HTTP.
+    pub(super) fn is_in_session(&self) -> bool {
+        self.child.is_none() && !self.is_stateless()
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -501,7 +508,12 @@ impl Connection {
             ServiceError::McpError(error) => refused(error),
             ServiceError::TransportSend(ref sent) if reason::is_challenge(sent) => {
                 let scopes = reason::required_scopes(sent);
-                ConnectionError::Unauthorized { reason: reason::of_request(&error), scopes }
+                let is_challenged = reason::names_a_way(sent);
+                let reason = reason::of_request(&error);
+                ConnectionError::Unauthorized { reason, is_challenged, scopes }
+            }
+            ServiceError::TransportSend(ref sent) if reason::is_session_lost(sent) => {
+                ConnectionError::SessionLost
             }
             ServiceError::TransportClosed => ConnectionError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {

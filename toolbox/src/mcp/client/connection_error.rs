@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::http::lost_session::MAY_HAVE_RUN;
 use super::text;
 use crate::text::cut;
 
@@ -15,10 +16,14 @@ pub(super) enum ConnectionError {
     /// The server requires authorization and refused the credentials that were sent, if any.
     Unauthorized {
         reason: String,
+        /// `true` if it says with a challenge that one can sign in.
+        is_challenged: bool,
         /// The scopes that it names.
         #[cfg_attr(not(feature = "mcp-oauth"), allow(dead_code, reason = "for a sign-in"))]
         scopes: Option<String>,
     },
+    /// The session was lost in a call that may have run. The next request opens another.
+    SessionLost,
     /// The connection ended or was never established.
     Lost(String),
 }
@@ -44,6 +49,7 @@ impl std::fmt::Display for ConnectionError {
             Self::Refused { code, message, .. } => {
                 write!(f, "answered with error {code}: {message}")
             }
+            Self::SessionLost => f.write_str(MAY_HAVE_RUN),
             Self::Unread(reason) | Self::Unauthorized { reason, .. } | Self::Lost(reason) => {
                 f.write_str(reason)
             }

@@ -133,7 +133,9 @@ fn make_tool(
     let owner = Arc::downgrade(server);
     let own_name: Arc<str> = Arc::from(listed.name.as_str());
     let output_schema = listed.output_schema.clone();
-    let called = Arc::new(CalledTool { name: Arc::clone(&own_name), output_schema });
+    let hints = &listed.annotations;
+    let repeats = hints.idempotent == Some(true) || hints.read_only == Some(true);
+    let called = Arc::new(CalledTool { name: Arc::clone(&own_name), output_schema, repeats });
     let call = move |context: ToolContext, arguments: Arguments| {
         let (owner, called) = (owner.clone(), Arc::clone(&called));
         async move {

@@ -141,6 +141,7 @@ pub(super) fn outcome_of(error: &ConnectionError) -> Outcome {
         ConnectionError::Refused { code, message, .. } => Outcome::refused(*code, message),
         ConnectionError::Unread(_) => Outcome::failed("invalid_answer"),
         ConnectionError::Unauthorized { .. } => Outcome::failed("unauthorized"),
+        ConnectionError::SessionLost => Outcome::failed("session_lost"),
         ConnectionError::Lost(_) => Outcome::failed("connection_lost"),
     }
 }

@@ -9,6 +9,7 @@ use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use super::http::lost_session::MAY_HAVE_RUN;
 use super::text;
 use crate::call::chain;
 use crate::text::cut;
@@ -42,12 +43,40 @@ pub(super) fn is_unauthorized(error: &ClientInitializeError) -> bool {
     }
 }
 
+/// Returns whether such an error says with a challenge that one can sign in.
+pub(super) fn is_challenged(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => names_a_way(error),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_challenged(fallback),
+        _ => false,
+    }
+}
+
+/// Returns whether a demand for authorization is a challenge.
+pub(super) fn names_a_way(error: &DynamicTransportError) -> bool {
+    let error: &(dyn Error + 'static) = &*error.error;
+    match error.downcast_ref() {
+        Some(HttpError::AuthRequired(demand)) => !demand.www_authenticate_header.is_empty(),
+        Some(HttpError::InsufficientScope(_)) => true,
+        _ => false,
+    }
+}
+
 /// Returns whether the error is a server's demand for authorization.
 pub(super) fn is_challenge(error: &DynamicTransportError) -> bool {
     let error: &(dyn Error + 'static) = &*error.error;
     matches!(
         error.downcast_ref(),
         Some(HttpError::AuthRequired(_) | HttpError::InsufficientScope(_))
+    )
+}
+
+/// Returns whether a session was lost in a call that may have run.
+pub(super) fn is_session_lost(error: &DynamicTransportError) -> bool {
+    let error: &(dyn Error + 'static) = &*error.error;
+    matches!(
+        error.downcast_ref(),
+        Some(HttpError::UnexpectedServerResponse(reason)) if reason == MAY_HAVE_RUN
     )
 }
 
@@ -75,6 +104,10 @@ fn of_transport(error: &DynamicTransportError) -> String {
             }
             None => "it requires more scopes than were granted: sign in again".to_owned(),
         },
+        Some(HttpError::AuthRequired(demand)) if demand.www_authenticate_header.is_empty() => {
+            "it answered with status 401, and not what it wants: configure a header `Authorization`, as its operator says"
+                .to_owned()
+        }
         Some(HttpError::AuthRequired(_)) => {
             "it requires authorization: sign in, or configure a header `Authorization`".to_owned()
         }

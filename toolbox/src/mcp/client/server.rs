@@ -68,6 +68,8 @@ pub(super) struct CalledTool {
     pub(super) name: Arc<str>,
     /// The schema that its results should match.
     pub(super) output_schema: Option<Value>,
+    /// `true` if a call that may have run can be made again.
+    pub(super) repeats: bool,
 }
 
 /// The current state of a server.
@@ -265,23 +267,27 @@ impl Server {
             ConnectionError::Unauthorized { .. } if self.config.has_own_token() => {
                 let reason =
                     "it does not take the header `Authorization` of the configuration: correct it";
-                ConnectionError::Unauthorized { reason: reason.to_owned(), scopes: None }
+                let reason = reason.to_owned();
+                ConnectionError::Unauthorized { reason, is_challenged: false, scopes: None }
             }
-            ConnectionError::Unauthorized { scopes, .. } if self.config.has_program_grant() => {
+            ConnectionError::Unauthorized { scopes, is_challenged, .. }
+                if self.config.has_program_grant() =>
+            {
                 let mut reason =
                     "it does not take the token that was granted to this program".to_owned();
                 if let Some(scopes) = &scopes {
                     let scopes = text::clean(cut(scopes, 256));
                     let _ = write!(reason, ", and requires the scope `{scopes}`");
                 }
-                ConnectionError::Unauthorized { reason, scopes }
+                ConnectionError::Unauthorized { reason, is_challenged, scopes }
             }
             error => error,
         }
     }
 
     fn wants_sign_in(&self, error: &ConnectionError) -> bool {
-        matches!(error, ConnectionError::Unauthorized { .. }) && self.config.has_user()
+        matches!(error, ConnectionError::Unauthorized { is_challenged: true, .. })
+            && self.config.has_user()
     }
 
     /// Adopts a new connection, whose tools are in the box already, and spawns the task that

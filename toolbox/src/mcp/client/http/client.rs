@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use super::body::bounded;
 use super::demand::answered;
 use super::events::{SseEvent, SseParser};
+use super::lost_session;
 use super::parameters::in_envelope_with_headers;
 use crate::mcp::client::envelope::{MessageReader, error_of};
 use crate::mcp::client::notifications::Notifications;
@@ -88,6 +89,8 @@ pub(in crate::mcp::client) struct HttpTransport {
     max_message: usize,
     notifications: Arc<Notifications>,
     parked: Arc<Mutex<VecDeque<(String, MessageReader)>>>,
+    /// The session that was lost last, in which nothing more is sent.
+    lost: Arc<Mutex<Option<Arc<str>>>>,
     stream: Arc<SessionStream>,
     /// The tokens granted by the server.
     #[cfg(feature = "mcp-oauth")]
@@ -105,6 +108,7 @@ impl HttpTransport {
             max_message,
             notifications,
             parked: Arc::default(),
+            lost: Arc::default(),
             stream: Arc::default(),
             #[cfg(feature = "mcp-oauth")]
             tokens: None,
@@ -154,15 +158,12 @@ impl HttpTransport {
     }
 
     /// Returns a refusal as an error, with the JSON-RPC error in its body, if any.
-    async fn refused(&self, response: Response) -> (Error, Option<ErrorData>) {
+    fn refused(&self, refusal: Refusal) -> (Error, Option<ErrorData>) {
         #[derive(Deserialize)]
         struct RefusalBody {
             error: serde_json::Value,
         }
-        let status = response.status();
-        let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let retry = retry.map(str::to_owned);
-        let body = bounded(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
+        let Refusal { status, retry, body } = refusal;
         let error = match status {
             status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
                 HttpStatusError::new(status.as_u16(), retry).into()
@@ -187,14 +188,14 @@ impl HttpTransport {
 
     /// Returns the answer contained in a refusal. With `is_probe`, any refusal is an answer: older
     /// servers do not know the request.
-    async fn answer_in_refusal(
+    fn answer_in_refusal(
         &self,
-        response: Response,
+        refusal: Refusal,
         id: RequestId,
         is_probe: bool,
     ) -> Result<StreamableHttpPostResponse, Error> {
-        let status = response.status();
-        let (error, error_data) = self.refused(response).await;
+        let status = refusal.status;
+        let (error, error_data) = self.refused(refusal);
         let is_about_us = matches!(status, StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
         let answer = match error_data {
             _ if is_about_us => None,
@@ -334,6 +335,23 @@ fn with_message(message: &ServerJsonRpcMessage, mut sse: Sse) -> Sse {
     sse
 }
 
+/// An answer with a status other than success.
+struct Refusal {
+    status: StatusCode,
+    retry: Option<String>,
+    body: Vec<u8>,
+}
+
+impl Refusal {
+    async fn of(response: Response) -> Self {
+        let status = response.status();
+        let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry = retry.map(str::to_owned);
+        let body = bounded(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
+        Self { status, retry, body: body.into() }
+    }
+}
+
 impl StreamableHttpClient for HttpTransport {
     type Error = reqwest::Error;
 
@@ -346,8 +364,15 @@ impl StreamableHttpClient for HttpTransport {
         custom: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let in_session = session.is_some();
+        if in_session && *self.lost.lock() == session {
+            // Unsent, so that it can be sent in another session.
+            return Err(StreamableHttpError::SessionExpired);
+        }
         if let ClientJsonRpcMessage::Request(request) = &message {
             self.notifications.link.handshake(&request.id, &request.request);
+            if matches!(request.request, ClientRequest::InitializeRequest(_)) {
+                *self.lost.lock() = None;
+            }
         }
         let body = serde_json::to_vec(&message)?;
         self.notifications.frame(FrameDirection::Sent, &body);
@@ -357,20 +382,40 @@ impl StreamableHttpClient for HttpTransport {
         if let ClientJsonRpcMessage::Request(request) = &message {
             self.stream.until_ready(&request.request, in_session).await;
         }
-        let response = self.send(self.client.post(&*uri).body(body), headers, token).await?;
-        if response.status() == StatusCode::NOT_FOUND && in_session {
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        let ClientJsonRpcMessage::Request(request) = message else {
-            return match response.status() {
-                status if status.is_success() => Ok(StreamableHttpPostResponse::Accepted),
-                _ => Err(self.refused(response).await.0),
-            };
+        let sent = self.send(self.client.post(&*uri).body(body), headers, token).await;
+        let response = match sent {
+            // Older servers know nobody whose session is lost. With a new one, it is seen whether
+            // they demand authorization.
+            Err(StreamableHttpError::AuthRequired(demand))
+                if in_session && demand.www_authenticate_header.is_empty() =>
+            {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+            sent => sent?,
         };
         if !response.status().is_success() {
+            let refusal = Refusal::of(response).await;
+            let is_call = matches!(
+                &message,
+                ClientJsonRpcMessage::Request(request)
+                    if matches!(request.request, ClientRequest::CallToolRequest(_))
+            );
+            let lost = in_session
+                .then(|| lost_session::error_of(refusal.status, &refusal.body, is_call))
+                .flatten();
+            if let Some(lost) = lost {
+                *self.lost.lock() = session;
+                return Err(lost);
+            }
+            let ClientJsonRpcMessage::Request(request) = message else {
+                return Err(self.refused(refusal).0);
+            };
             let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-            return self.answer_in_refusal(response, request.id, is_probe && !in_session).await;
+            return self.answer_in_refusal(refusal, request.id, is_probe && !in_session);
         }
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
         let session = response.headers().get("mcp-session-id");
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
         self.notifications.link.in_session(session.as_deref());
@@ -394,6 +439,9 @@ impl StreamableHttpClient for HttpTransport {
                 let message = match bounded(response, self.max_message).await? {
                     Some(body) => {
                         self.notifications.frame(FrameDirection::Received, &body);
+                        if in_session && lost_session::is_told_by(&body) {
+                            return Err(StreamableHttpError::SessionExpired);
+                        }
                         reader.read(&body)
                     }
                     None => {
@@ -426,7 +474,7 @@ impl StreamableHttpClient for HttpTransport {
                 Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
             }
             status if status.is_success() => Ok(()),
-            _ => Err(self.refused(response).await.0),
+            _ => Err(self.refused(Refusal::of(response).await).0),
         }
     }
 
@@ -451,7 +499,7 @@ impl StreamableHttpClient for HttpTransport {
             (StatusCode::METHOD_NOT_ALLOWED, _) => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
-            (status, _) if !status.is_success() => Err(self.refused(response).await.0),
+            (status, _) if !status.is_success() => Err(self.refused(Refusal::of(response).await).0),
             (_, BodyKind::Events) => {
                 let reader = last.as_deref().and_then(|last| self.unpark(last));
                 Ok(self.events(response, reader.unwrap_or_else(|| self.reader()), last).boxed())

@@ -5,6 +5,7 @@ mod body;
 mod client;
 mod demand;
 mod events;
+pub(in crate::mcp::client) mod lost_session;
 mod parameters;
 
 pub(super) use address::{SharedClient, address};

@@ -14,6 +14,7 @@ use crate::context::{Question, QuestionForm};
 use crate::mcp::client::answer::{self, ServerAnswer};
 use crate::mcp::client::connection::Connection;
 use crate::mcp::client::connection_error::{ConnectionError, with_data};
+use crate::mcp::client::http::lost_session;
 use crate::mcp::client::questions::{CallRounds, InputAnswers, InputRequired};
 use crate::mcp::client::server_request::ServerRequest;
 use crate::mcp::client::text;
@@ -53,7 +54,23 @@ impl Server {
             Err(reason) => return self.lost(tool_name, &reason),
         };
         let request = ServerRequest::Tool { name: &tool.name, arguments: text };
-        let answer = match self.converse(&connection, request, context).await {
+        let mut answer = self.converse(&connection, request, context).await;
+        match &answer {
+            Err(ConnectionError::SessionLost) if tool.repeats => {
+                answer = self.converse(&connection, request, context).await;
+            }
+            // As an event; rmcp sees to the others.
+            Err(ConnectionError::Refused { code, message, .. })
+                if connection.is_in_session() && lost_session::is_told_as(*code, message) =>
+            {
+                self.reconnect().await;
+                if let Ok(connection) = self.connection_for_call().await {
+                    answer = self.converse(&connection, request, context).await;
+                }
+            }
+            _ => {}
+        }
+        let answer = match answer {
             Ok(Conversed::Task(task)) => return self.finish_task(tool, task, context).await,
             Ok(Conversed::Result(result)) => Ok(result),
             Err(error) => Err(error),
@@ -86,6 +103,13 @@ impl Server {
                 result
             }
             Err(ConnectionError::Unread(reason)) => answer::unreadable(tool_name, &reason),
+            Err(ConnectionError::SessionLost) => ToolResult::failure(
+                FailureKind::OutcomeUnknown,
+                format!(
+                    "tool `{tool_name}` has no answer: server `{}` lost the session, and the call may have run, so it was not repeated. Check that before you call it again",
+                    self.name
+                ),
+            ),
             Err(ConnectionError::Lost(reason)) => self.lost(tool_name, &reason),
             Err(error @ ConnectionError::Unauthorized { .. }) => {
                 self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
