@@ -1,11 +1,13 @@
 //! Output schemas are open to fields of later versions; those of arguments are closed.
 
+use crate::bounded::tokio;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolbox::{Tool, schema, tool};
+use toolbox::call::FailureKind;
+use toolbox::{Tool, ToolBox, ToolCall, schema, tool, tools};
 
 use support::call;
 
@@ -177,4 +179,101 @@ fn tools_declare_open_results_and_closed_arguments() {
         json!({"around": {"closed": {"name": ""}, "open": {"name": "", "next": null, "x": 1}}});
     let refused = call(&found::tool(), arguments.to_string());
     assert_eq!(refused.code(), Some("args.unknown_name"), "{}", refused.text());
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Measured {
+    mean: f64,
+    all: Vec<f64>,
+    least: Option<f64>,
+}
+
+/// Measures.
+#[tool]
+fn measure(mean: &str, last: &str) -> Measured {
+    let read = |text: &str| text.parse().unwrap();
+    Measured { mean: read(mean), all: vec![1.0, read(last)], least: Some(read(last)) }
+}
+
+/// Measures and waits.
+#[tool]
+async fn measure_later(mean: String) -> Measured {
+    toolbox_sleep().await;
+    Measured { mean: mean.parse().unwrap(), all: Vec::new(), least: None }
+}
+
+async fn toolbox_sleep() {
+    tokio::task::yield_now().await;
+}
+
+/// Returns one number.
+#[tool]
+fn mean(of: &str) -> f64 {
+    of.parse().unwrap()
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Written {
+    #[serde(serialize_with = "as_text")]
+    count: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn as_text<S: serde::Serializer>(count: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&count.to_string())
+}
+
+/// Writes a number as a text.
+#[tool]
+fn written() -> Written {
+    Written { count: 5 }
+}
+
+/// What a type writes that its schema does not describe fails with its place, before a host sees it.
+#[tokio::test]
+async fn an_output_that_does_not_fit_its_own_schema_is_a_failure() {
+    let toolbox = ToolBox::from(tools![measure, measure_later, mean, written]);
+    let null = "(NaN and infinity are written as null)";
+    let cases = [
+        ("measure", r#"{"mean":"1.5","last":"2"}"#, None),
+        ("measure", r#"{"mean":"NaN","last":"2"}"#, Some("`mean` must be a number, got null")),
+        ("measure", r#"{"mean":"1","last":"-inf"}"#, Some("`all[1]` must be a number, got null")),
+        ("measure_later", r#"{"mean":"1"}"#, None),
+        ("measure_later", r#"{"mean":"inf"}"#, Some("`mean` must be a number, got null")),
+        ("mean", r#"{"of":"1"}"#, None),
+        ("mean", r#"{"of":"NaN"}"#, Some("the tool's output is NaN, which is no number in JSON")),
+        ("written", "{}", Some("`count` must be an integer, got the string \"5\"")),
+    ];
+    for (tool, arguments, fault) in cases {
+        let result = toolbox.call(ToolCall::new("1", tool, arguments)).await;
+        let text = result.text();
+        match fault {
+            None => assert!(!result.is_error(), "{tool} {arguments}: {text}"),
+            Some(fault) => {
+                assert_eq!(result.failure_kind(), Some(FailureKind::InvalidOutput), "{text}");
+                assert_eq!(result.structured_content(), None);
+                assert!(text.contains(fault), "{text}");
+                assert_eq!(text.contains(null), fault.ends_with("null"), "{text}");
+            }
+        }
+    }
+}
+
+/// A number that the type of an argument would read as infinite is refused.
+#[tokio::test]
+async fn a_number_beyond_the_range_of_a_float_is_refused() {
+    /// Takes floats.
+    #[tool]
+    fn floats(x: f32, more: Vec<f32>, wide: Option<f64>) -> String {
+        format!("{x} {more:?} {wide:?}")
+    }
+    let toolbox = ToolBox::from(floats::tool());
+    for number in ["1e39", "-1e39", "3.5e+40", "\"1e39\""] {
+        let arguments = format!(r#"{{"x":1,"more":[0,{number}]}}"#);
+        let result = toolbox.call(ToolCall::new("1", "floats", arguments)).await;
+        let range = "`more[1]` must be a number between -3.4e38 and 3.4e38";
+        assert!(result.is_error() && result.text().contains(range), "{}", result.text());
+    }
+    let arguments = r#"{"x":3.4e38,"more":[-3.4e38,1e-60],"wide":1e39}"#;
+    assert!(!toolbox.call(ToolCall::new("1", "floats", arguments)).await.is_error());
 }

@@ -383,7 +383,7 @@ impl<T: Serialize + JsonSchema> ToolOutput<StructuredKind> for T {
     fn finish(_: StructuredKind, value: T) -> ToolResult {
         let finish = |json: String| match json.as_bytes().first() {
             Some(b'"' | b'n') if schema::is_text::<T>() => ToolResult::new(unquoted(json)),
-            _ => ToolResult::structured(json),
+            _ => ToolResult::typed(json),
         };
         serialized(&value).map_or_else(|failure| failure, finish)
     }

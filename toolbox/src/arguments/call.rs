@@ -3,6 +3,7 @@
 
 mod aside;
 mod full_check;
+mod output;
 
 use std::sync::atomic::AtomicBool;
 
@@ -70,11 +71,16 @@ impl<'given> HandlerCall<'given> {
     }
 
     /// Adds the repairs of the arguments to the result, and the mark of the gate if it refused
-    /// them.
+    /// them; holds what a type wrote against the output schema of the tool.
     #[allow(clippy::inline_always, reason = "it has nothing to do for most calls")]
     #[inline(always)]
     pub(crate) fn conclude(self, result: &mut ToolResult) {
-        let Self { arena, refused, .. } = self;
+        let Self { arena, refused, definition, .. } = self;
+        if let Some(json) = result.take_typed()
+            && let Some(failure) = definition.and_then(|own| output::misfit(json, own))
+        {
+            *result = failure;
+        }
         if refused.into_inner() {
             result.mark_as_gate();
         }

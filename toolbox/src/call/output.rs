@@ -90,10 +90,31 @@ macro_rules! scalars {
 }
 
 scalars!(
-    bool: "boolean", f32: "number", f64: "number",
+    bool: "boolean",
     i8: "integer", i16: "integer", i32: "integer", i64: "integer", i128: "integer", isize: "integer",
     u8: "integer", u16: "integer", u32: "integer", u64: "integer", u128: "integer", usize: "integer"
 );
+
+macro_rules! floats {
+    ($($type:ty),*) => {$(
+        impl IntoToolResult for $type {
+            #[inline]
+            fn into_tool_result(self) -> ToolResult {
+                if self.is_finite() {
+                    return ToolResult::structured(self.to_string());
+                }
+                let text = format!("the tool's output is {self}, which is no number in JSON");
+                ToolResult::failure(FailureKind::InvalidOutput, text)
+            }
+
+            fn output_schema() -> Option<Value> {
+                Some(serde_json::json!({ "type": "number" }))
+            }
+        }
+    )*};
+}
+
+floats!(f32, f64);
 
 impl IntoToolResult for Value {
     fn into_tool_result(self) -> ToolResult {

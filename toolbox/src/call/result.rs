@@ -56,6 +56,8 @@ struct Flags {
     structured: bool,
     /// `true` if the text is JSON, which must not be cut. Not kept in a transcript.
     json: bool,
+    /// `true` if a type wrote the structure, which is still to be held against its schema.
+    typed: bool,
     /// `true` if it holds text from untrusted sources.
     untrusted: bool,
 }
@@ -217,6 +219,20 @@ impl ToolResult {
         let mut result = Self::new(json);
         result.flags.structured = true;
         result
+    }
+
+    /// Returns a result whose text is JSON that a type wrote, which is still to be held against the
+    /// type's schema.
+    pub(crate) fn typed(json: String) -> Self {
+        let mut result = Self::structured(json);
+        result.flags.typed = true;
+        result
+    }
+
+    /// Returns the JSON that is to be held against a schema, the first time it is asked for.
+    #[inline]
+    pub(crate) fn take_typed(&mut self) -> Option<&str> {
+        std::mem::take(&mut self.flags.typed).then(|| self.structured_text())?
     }
 
     /// Returns a result whose text is JSON, of a type without a schema.

@@ -90,8 +90,16 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
         }
     }
 
+    #[allow(clippy::cast_possible_truncation, reason = "a smaller type rounds, and has a range")]
     fn deserialize_f32<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
-        self.deserialize_f64(visitor)
+        let Some(b'-' | b'0'..=b'9') = self.peek_token() else { return self.mismatch(&visitor) };
+        let start = self.position;
+        let value = self.float()?;
+        if (value as f32).is_infinite() {
+            let range = "must be a number between -3.4e38 and 3.4e38";
+            return Err(ReadError::new(range, start));
+        }
+        visitor.visit_f64(value)
     }
 
     fn deserialize_f64<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
