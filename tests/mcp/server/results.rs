@@ -4,7 +4,7 @@ use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::mcp::Service;
 use toolbox::results::MemoryResults;
-use toolbox::{Content, Tool, ToolBox, ToolResult};
+use toolbox::{Content, Tool, ToolBox, ToolContext, ToolResult, tool};
 
 use super::peer::{ERAS, Era, Peer, text_of};
 use super::tools::{all, find_many, quietly, service};
@@ -130,6 +130,34 @@ async fn texts_say_whom_they_are_for() {
     );
     let answer = peer.call("hushed", json!({})).await;
     assert_eq!(answer["result"]["content"][0]["annotations"], json!({"audience": ["assistant"]}));
+}
+
+/// Reports more than what waits.
+#[tool]
+fn hurries(reports: u16, context: &ToolContext) -> &'static str {
+    for done in 1..=reports {
+        context.report_progress(f64::from(done), Some(f64::from(reports)), "");
+    }
+    "done"
+}
+
+/// Of many reports at once some may be left out, the last never, and all come before the answer.
+#[tokio::test]
+async fn the_last_report_of_progress_arrives() {
+    for era in ERAS {
+        let mut peer = Peer::connect(Service::new(ToolBox::from(hurries::tool())), era).await;
+        for reports in [1_u16, 64, 65, 100, 1000] {
+            let arguments = json!({"reports": reports});
+            let params =
+                json!({"name": "hurries", "arguments": arguments, "_meta": {"progressToken": 0}});
+            assert_eq!(text_of(&peer.request("tools/call", params).await).0, "done");
+            let notes = peer.notes.drain(..);
+            let done: Vec<f64> =
+                notes.map(|note| note["params"]["progress"].as_f64().unwrap()).collect();
+            assert_eq!(done.last(), Some(&f64::from(reports)), "{reports}: {done:?}");
+            assert!(done.is_sorted() && done.len() <= usize::from(reports), "{done:?}");
+        }
+    }
 }
 
 #[tokio::test]

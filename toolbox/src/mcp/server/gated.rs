@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use super::answer::{Answer, Reply};
 use super::caller::{Caller, trace_of};
@@ -13,6 +12,7 @@ use super::client_link::ClientLink;
 use super::exchange::{Exchange, PeerIdentity};
 use super::outlet::Outlet;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame, RequestId, RequestMeta};
+use super::reports::WaitingReports;
 use super::rounds::{CallEnd, CallEvent, CallIdentity, Rounds, SuspendableCall};
 use super::session::RequestScope;
 use super::shared::ServiceShared;
@@ -24,10 +24,6 @@ use crate::sync::Mutex;
 /// The key in `_meta` of a request for the number of agents running above the call in other
 /// processes.
 const DEPTH: &str = "toolbox/depth";
-
-/// The maximum number of progress reports waiting to be sent; more are dropped, since a later one
-/// supersedes them.
-const WAITING_REPORTS: usize = 64;
 
 /// The parameters by which a client goes on with a request that asked it for something.
 pub(super) struct GivenInputs<'a> {
@@ -155,7 +151,7 @@ fn admit_boxed(
 /// Waits for a call, and sends the reports of its progress before the answer.
 async fn reporting(
     mut work: BoxFuture<'static, CallEnd>,
-    mut reports: mpsc::Receiver<Progress>,
+    reports: WaitingReports,
     token: Value,
     outlet: Outlet,
 ) -> CallEnd {
@@ -166,11 +162,11 @@ async fn reporting(
     let answer = loop {
         tokio::select! {
             biased;
-            Some(report) = reports.recv() => send(report).await,
+            report = reports.next() => send(report).await,
             answer = &mut work => break answer,
         }
     };
-    while let Ok(report) = reports.try_recv() {
+    while let Some(report) = reports.take() {
         send(report).await;
     }
     answer
@@ -201,12 +197,10 @@ fn context(meta: &RequestMeta, peer: &PeerIdentity, channel: Arc<ClientChannel>)
 }
 
 /// Returns a context that reports progress, and the reports.
-fn with_reports(context: ToolContext) -> (ToolContext, mpsc::Receiver<Progress>) {
-    let (reports, outbox) = mpsc::channel(WAITING_REPORTS);
-    let report = rising(move |report| {
-        let _ = reports.try_send(report);
-    });
-    (context.with_progress(report), outbox)
+fn with_reports(context: ToolContext) -> (ToolContext, WaitingReports) {
+    let reports = WaitingReports::default();
+    let added = reports.clone();
+    (context.with_progress(rising(move |report| added.add(report))), reports)
 }
 
 /// The request that a call is to be answered to, of perhaps several.

@@ -25,6 +25,7 @@ mod pace;
 mod pages;
 mod prompts;
 mod protocol;
+mod reports;
 mod requests;
 mod resources;
 mod result;

@@ -9,12 +9,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
 use super::answer::Answer;
 use super::protocol::RequestId;
+use super::reports::WaitingReports;
 use crate::call::JobId;
 use crate::context::{CancellationToken, Principal, Progress};
 use crate::future::{BoxFuture, spawn};
@@ -184,7 +185,7 @@ pub(super) struct SuspendableCall {
     work: JoinHandle<()>,
     end: oneshot::Receiver<CallEnd>,
     rounds: Arc<Rounds>,
-    reports: mpsc::Receiver<Progress>,
+    reports: WaitingReports,
     cancellation: CancellationToken,
 }
 
@@ -202,7 +203,7 @@ impl SuspendableCall {
     pub(super) fn start(
         call: BoxFuture<'static, CallEnd>,
         rounds: Arc<Rounds>,
-        reports: mpsc::Receiver<Progress>,
+        reports: WaitingReports,
         cancellation: CancellationToken,
     ) -> Self {
         let call = Reporting { call, rounds: Arc::clone(&rounds) }.in_current_span();
@@ -229,7 +230,7 @@ impl SuspendableCall {
     pub(super) async fn next(&mut self) -> CallEvent {
         tokio::select! {
             biased;
-            Some(report) = self.reports.recv() => CallEvent::Progress(report),
+            report = self.reports.next() => CallEvent::Progress(report),
             end = &mut self.end => CallEvent::Ended(end.ok()),
             () = self.rounds.opened() => CallEvent::Waits,
         }
@@ -237,7 +238,7 @@ impl SuspendableCall {
 
     /// Returns a report that came before the end.
     pub(super) fn last_report(&mut self) -> Option<Progress> {
-        self.reports.try_recv().ok()
+        self.reports.take()
     }
 
     pub(super) fn requests(&self) -> Map<String, Value> {
