@@ -135,3 +135,19 @@ async fn no_task_is_left_behind() {
     };
     timeout(PATIENCE, left).await.expect("a task is left behind");
 }
+
+#[tokio::test]
+async fn the_last_line_needs_no_end_and_half_a_message_is_none() {
+    let ping = br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#;
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    peer.bytes(ping).await;
+    peer.hang_up().await;
+    assert_eq!(peer.next().await["id"], "last");
+    assert!(peer.is_closed().await);
+    for half in [&ping[..ping.len() - 1], b"  ", b"{"] {
+        let mut peer = Peer::connect(service(), Era::Old).await;
+        peer.bytes(half).await;
+        peer.hang_up().await;
+        assert!(peer.is_closed().await, "{half:?}");
+    }
+}

@@ -75,14 +75,38 @@ async fn hosts_and_origins_can_be_named() {
     let cases = [
         ("mcp.example", "https://app.example", 200),
         ("mcp.example:8080", "https://app.example:443", 200),
-        ("localhost", "https://app.example", 403),
+        // Names of this machine stay, and pages of the host are let in.
+        ("localhost", "https://app.example", 200),
+        ("LOCALHOST.", "https://mcp.example", 200),
+        ("127.0.0.1", "http://mcp.example:8080", 200),
         ("mcp.example", "http://localhost", 403),
         ("mcp.example", "http://app.example", 403),
+        ("other.example", "https://app.example", 403),
     ];
     for (host, origin, status) in cases {
         let request = Request::call("add", json!({"a": 1, "b": 1}));
         let request = request.header("host", host).header("origin", origin);
         assert_eq!(served.send(&request).await.status, status, "{host} {origin}");
+    }
+    // The refusal says how to allow it, with the name alone.
+    let request = Request::call("add", json!({"a": 1, "b": 1}));
+    let answer = served.send(&request.header("host", "other.example:81")).await;
+    let advice = "allow it with `--allow-host other.example`, or `allow_host` of the service";
+    assert!(answer.body.contains(advice), "{}", answer.body);
+    let request =
+        Request::call("add", json!({"a": 1, "b": 1})).header("origin", "http://x.example");
+    assert!(served.send(&request).await.body.contains("`--allow-host` admits those of a host"));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn the_path_may_end_with_a_slash() {
+    let served = Served::start(service()).await;
+    for (path, status) in
+        [("/mcp", 200), ("/mcp/", 200), ("/mcp//", 404), ("/mcp/x", 404), ("/", 404)]
+    {
+        let request = Request::call("add", json!({"a": 1, "b": 1})).at(path);
+        assert_eq!(served.send(&request).await.status, status, "{path}");
     }
     served.stop().await;
 }

@@ -165,7 +165,7 @@ async fn a_host_is_compared_as_a_whole() {
         "[::ffff:127.0.0.1]",
         "[127.0.0.1]",
         "[localhost]",
-        "localhost.",
+        "localhost..",
         "localhost:",
         "localhost:80:80",
         "localhost:80.evil.com",
@@ -212,15 +212,20 @@ async fn a_host_is_compared_as_a_whole() {
         let answer = served.send(&request).await;
         assert_eq!(answer.status, status, "{}: {answer:?}", request.head());
     }
-    for origin in ["http://localhost", "HTTPS://LOCALHOST:1", "http://[::1]:9", "https://127.0.0.1"]
-    {
+    for origin in [
+        "http://localhost",
+        "http://localhost.",
+        "HTTPS://LOCALHOST:1",
+        "http://[::1]:9",
+        "https://127.0.0.1",
+    ] {
         assert_eq!(served.send(&add().header("origin", origin)).await.status, 200, "{origin}");
     }
     for origin in [
         "http://[::1].evil.com",
         "http://[::1]:80.evil.com",
         "http://[::1]evil",
-        "http://localhost.",
+        "http://localhost..",
         "http://localhost.evil.com",
         "http://127.0.0.1.evil.com",
         "http://localhost@evil.com",

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
@@ -257,7 +258,10 @@ impl LineReader {
         loop {
             let available = self.input.fill_buf().await?;
             if available.is_empty() {
-                return Ok(LineRead::End);
+                // The last line may lack its end; half a message is none.
+                let is_whole = serde_json::from_slice::<IgnoredAny>(&self.line).is_ok();
+                let is_line = is_whole && !std::mem::take(&mut self.is_discarding);
+                return Ok(if is_line { LineRead::Line } else { LineRead::End });
             }
             let newline = memchr::memchr(b'\n', available);
             let taken = newline.map_or(available.len(), |at| at + 1);

@@ -3,6 +3,7 @@
 //! Both are parsed by the strict grammar of browsers, and compared as a whole: a name that merely
 //! starts or ends like an allowed one is a different name. Invalid headers are refused.
 
+use std::fmt;
 use std::net::Ipv6Addr;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -46,8 +47,8 @@ enum PageOrigin {
 }
 
 impl AllowedOrigins {
-    /// Allows hosts and origins; the default of origins, and of hosts unless `any_host`, is this
-    /// machine.
+    /// Allows this machine and more hosts, or any host if none are named and `any_host`; and the
+    /// pages of these hosts, and of this machine unless `origins` are named.
     pub(crate) fn new(hosts: &[String], origins: &[String], any_host: bool) -> Self {
         let host = |text: &String| {
             let read = Authority::allowed(text);
@@ -56,12 +57,17 @@ impl AllowedOrigins {
             }
             read
         };
-        let local = |text: &str| Authority::parse(text);
-        let hosts = match hosts {
-            [] if any_host => None,
-            [] => Some(LOCAL_HOSTS.into_iter().filter_map(local).collect()),
-            hosts => Some(hosts.iter().filter_map(host).collect()),
-        };
+        let named: Vec<Authority> = hosts.iter().filter_map(host).collect();
+        let local = LOCAL_HOSTS.into_iter().filter_map(Authority::parse);
+        let is_any = any_host && hosts.is_empty();
+        let hosts = (!is_any).then(|| local.chain(named.iter().cloned()).collect());
+        let pages = named.iter().flat_map(|own| {
+            LOCAL_SCHEMES.map(|scheme| PageOrigin::Page {
+                scheme: scheme.to_owned(),
+                host: own.host.clone(),
+                port: own.port,
+            })
+        });
         let origin = |text: &String| {
             let read = PageOrigin::allowed(text);
             if read.is_none() {
@@ -77,18 +83,19 @@ impl AllowedOrigins {
                 port: None,
             })
         };
-        let origins = match origins {
+        let origins: Vec<PageOrigin> = match origins {
             [] => LOCAL_SCHEMES.into_iter().flat_map(local).collect(),
             origins => origins.iter().filter_map(origin).collect(),
         };
+        let origins = origins.into_iter().chain(pages).collect();
         Self { hosts, origins }
     }
 
     /// Refuses a request for another host, or from a page of another origin.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), RefusedRequest> {
-        let refused = |status: StatusCode, text: &'static str| {
+        let refused = |status: StatusCode, text: &str| {
             tracing::warn!(text, "a request was refused");
-            Err(RefusedRequest(status, text))
+            Err(RefusedRequest(status, text.to_owned()))
         };
         let host = match only(headers, &header::HOST) {
             Ok(host) => host,
@@ -108,7 +115,14 @@ impl AllowedOrigins {
                 one.as_ref().is_some_and(|one| allowed.iter().any(|own| own.covers(one)))
             };
             if !is_same || !named.iter().all(is_allowed) {
-                return refused(StatusCode::FORBIDDEN, "the host is not one that may be named");
+                let other = named.iter().flatten().find(|one| !is_allowed(&Some((*one).clone())));
+                let text = match other {
+                    Some(other) => format!(
+                        "the host `{other}` is not one that may be named: allow it with `--allow-host {other}`, or `allow_host` of the service"
+                    ),
+                    None => "the host is not one that may be named".to_owned(),
+                };
+                return refused(StatusCode::FORBIDDEN, &text);
             }
         }
         let origin = match only(headers, &header::ORIGIN) {
@@ -122,13 +136,14 @@ impl AllowedOrigins {
         if origin.is_some_and(|origin| self.origins.iter().any(|own| own.covers(&origin))) {
             return Ok(());
         }
-        refused(StatusCode::FORBIDDEN, "pages of this origin may not call")
+        let text = "pages of this origin may not call: `--allow-host` admits those of a host, and `allow_origin` of the service any";
+        refused(StatusCode::FORBIDDEN, text)
     }
 }
 
 /// A refused request: the status and the message.
 #[derive(Debug)]
-pub(crate) struct RefusedRequest(StatusCode, &'static str);
+pub(crate) struct RefusedRequest(StatusCode, String);
 
 impl IntoResponse for RefusedRequest {
     fn into_response(self) -> Response {
@@ -190,8 +205,20 @@ impl Authority {
     }
 }
 
+/// Displays the name without a port, as it is allowed.
+impl fmt::Display for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Name(name) => f.write_str(crate::text::cut(name, 100)),
+            Host::V6(address) => write!(f, "[{address}]"),
+        }
+    }
+}
+
 impl Host {
+    /// Reads a name; a dot at its end is that of the root, and says nothing.
     fn name(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('.').unwrap_or(text);
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
         (!text.is_empty() && text.bytes().all(fits)).then(|| Self::Name(text.to_ascii_lowercase()))
     }

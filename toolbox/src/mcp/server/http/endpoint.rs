@@ -32,6 +32,9 @@ use crate::mcp::server::shared::ServiceShared;
 use crate::mcp::telemetry::{Network, Outcome};
 
 pub(super) const PATH: &str = "/mcp";
+
+/// The path as some clients and proxies write it.
+pub(super) const SLASHED: &str = "/mcp/";
 const LISTEN: &str = "subscriptions/listen";
 
 /// The number of notifications of a call that wait to be sent.
@@ -64,7 +67,8 @@ impl Endpoint {
         let answer = async |State(endpoint): State<Arc<Self>>, request: Request| {
             endpoint.answer(request, None).await
         };
-        let router = Router::new().route(PATH, any(answer)).with_state(self);
+        let router =
+            Router::new().route(PATH, any(answer)).route(SLASHED, any(answer)).with_state(self);
         [resource, beside].into_iter().flatten().fold(router, Router::merge)
     }
 

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::body::Outgoing;
-use super::endpoint::{Endpoint, PATH};
+use super::endpoint::{Endpoint, PATH, SLASHED};
 use super::share::{Connections, HttpConnection, RequestInProgress};
 use crate::context::CancellationToken;
 use crate::future::BoxFuture;
@@ -140,7 +140,7 @@ impl Service<Request<Incoming>> for ConnectionService {
     type Future = BoxFuture<'static, Result<Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        if request.uri().path() != PATH {
+        if ![PATH, SLASHED].contains(&request.uri().path()) {
             return Box::pin(self.router.call(request));
         }
         let (endpoint, connection) = (Arc::clone(&self.endpoint), self.connection.clone());

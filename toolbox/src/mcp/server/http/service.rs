@@ -71,11 +71,11 @@ impl Service {
         self.with(|options| options.http.keep_alive = time)
     }
 
-    /// Allows HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`; others
-    /// get status 403.
+    /// Allows HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`, and those
+    /// of its pages; others get status 403, which names the host.
     ///
-    /// Default: `localhost`, `127.0.0.1` and `[::1]`, and any host if a [bearer
-    /// token](Self::bearer_token) is required. The first call replaces the default. Names are
+    /// Default: `localhost`, `127.0.0.1` and `[::1]`, which stay allowed, and any host if a [bearer
+    /// token](Self::bearer_token) is required and no host is named. Names are
     /// compared as a whole, ignoring case; one without a port matches every port. This prevents web
     /// pages from reaching the server under a name of their own (DNS rebinding).
     #[must_use]
@@ -86,8 +86,8 @@ impl Service {
     /// Allows HTTP requests of web pages from an origin, such as `https://app.example.com`; the
     /// port `*` matches any, and a missing one is the default port of the scheme.
     ///
-    /// Default: pages on this machine. The first call replaces the default. Requests of programs
-    /// have no origin.
+    /// Default: pages on this machine. The first call replaces the default; pages of an [allowed
+    /// host](Self::allow_host) are let in too. Requests of programs have no origin.
     #[must_use]
     pub fn allow_origin(self, origin: impl Into<String>) -> Self {
         self.with(|options| options.http.origins.push(origin.into()))
