@@ -16,6 +16,7 @@ mod built;
 mod combined;
 mod context;
 mod costs;
+mod echoes;
 mod events;
 mod fallback;
 mod guards;

@@ -147,7 +147,6 @@ fn hostile_replies_are_refused_or_read_but_never_fatal() {
         r#"{"content":[{"type":"text","text":1}]}"#,
         r#"{"content":[{}]}"#,
         r#"{"content":null,"stop_reason":null}"#,
-        r#"{"content":[],"usage":{"input_tokens":-1}}"#,
         r#"{"content":[{"type":"tool_use","name":{},"input":{}}]}"#,
         r#"{"error":null}"#,
         r#"{"error":"down"}"#,

@@ -258,7 +258,6 @@ pub(in crate::wire) fn hostile() -> Vec<String> {
         r#"{"choices":[{"message":{"tool_calls":[{"id":7}]}}]}"#,
         r#"{"choices":[{"message":{"tool_calls":[{"id":"a"}]}}]}"#,
         r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":7}}]}}]}"#,
-        r#"{"choices":[{"message":{"content":"x"},"finish_reason":7}]}"#,
         r#"{"error":{"message":"busy","type":"server_error"}}"#,
         r#"{"error":"busy"}"#,
         r#"{"output":null}"#,
@@ -268,7 +267,6 @@ pub(in crate::wire) fn hostile() -> Vec<String> {
         r#"{"output":[{"type":"message","content":7}]}"#,
         r#"{"status":"failed","error":null,"output":[]}"#,
         r#"{"status":"queued","output":[]}"#,
-        r#"{"status":7,"output":[]}"#,
     ]
     .map(String::from)
     .into();

@@ -15,9 +15,9 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::response::{EchoedCall, marked_custom, with_extra};
+use super::response::{EchoedCall, marked_custom};
 use crate::call::ToolCall;
 use crate::model::Delta;
 use crate::wire::WireError;
@@ -69,7 +69,7 @@ pub(super) struct Piece {
     pub(super) id: Option<String>,
     pub(super) name: Option<String>,
     pub(super) text: PieceText,
-    pub(super) extra: Option<Value>,
+    pub(super) extra: Option<Map<String, Value>>,
 }
 
 /// The calls of a stream so far.
@@ -101,7 +101,7 @@ struct CallSoFar {
     emitted: usize,
     is_announced: bool,
     is_custom: bool,
-    extra: Option<Value>,
+    extra: Option<Map<String, Value>>,
     /// The ids that its pieces had.
     ids: usize,
     /// `true` while each piece had an id that no piece before it had.
@@ -525,6 +525,6 @@ impl CallSoFar {
         let text = self.json.into_string();
         let arguments = if text.trim() == "null" { String::new() } else { text };
         let call = ToolCall::new(self.id, self.name, arguments);
-        if self.is_custom { marked_custom(call) } else { with_extra(call, self.extra) }
+        if self.is_custom { marked_custom(call) } else { (call, self.extra) }
     }
 }

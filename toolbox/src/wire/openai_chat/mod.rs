@@ -1,6 +1,7 @@
 //! `OpenAI` Chat Completions, and the many services that imitate it.
 
 mod calls;
+mod echoes;
 mod history;
 mod request;
 mod response;
@@ -31,7 +32,9 @@ use crate::model::{ModelRequest, ModelResponse};
 /// There is no flag for failed results; the text says it. Results are text: images, sounds and
 /// documents of a result follow in a message of the user after the last result of the step. Text
 /// beside calls goes before them. Reasoning goes back only beside calls, and only where it came as
-/// `reasoning_content`, which is how `DeepSeek` and Moonshot want it.
+/// `reasoning_content`, empty or not, which is how `DeepSeek` and Moonshot want it. What gateways
+/// attach and want back goes back as it came: `reasoning_details` of `OpenRouter`, `thinking_blocks`
+/// and `provider_specific_fields` of `LiteLLM`, `extra_content` of Gemini.
 ///
 /// ```
 /// use toolbox::model::{History, ModelRequest};

@@ -1,11 +1,13 @@
 //! Writes a request, from borrowed data straight into the text.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
+use super::echoes;
 use super::response::CUSTOM;
 use crate::call::{Content, ToolCall};
 use crate::dialect::DefinitionList;
@@ -138,6 +140,9 @@ struct AssistantMessage<'a> {
     content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a Value>,
+    /// The data that goes back as it came.
+    #[serde(flatten)]
+    echoes: BTreeMap<&'static str, &'a Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallOut<'a>>,
 }
@@ -147,9 +152,9 @@ struct CallOut<'a> {
     id: &'a str,
     #[serde(flatten)]
     called: CalledOut<'a>,
-    /// The data that Gemini attaches to a call in this form, and wants back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extra_content: Option<&'a Value>,
+    /// The data that goes back as it came.
+    #[serde(flatten)]
+    echoes: BTreeMap<&'static str, &'a Value>,
 }
 
 #[derive(Serialize)]
@@ -189,6 +194,7 @@ impl<'a> AssistantMessage<'a> {
     fn of(reply: &'a Reply, tools: &DefinitionList) -> Option<Self> {
         let content = Some(reply.content()).filter(|text| !text.trim().is_empty());
         let mut reasoning_content = None;
+        let mut echoes = BTreeMap::new();
         let mut tool_calls = Vec::new();
         for part in &reply.parts {
             let echo = part.echo(Dialect::OpenAiChat);
@@ -196,13 +202,14 @@ impl<'a> AssistantMessage<'a> {
                 Part::Call { call, .. } => tool_calls.push(CallOut {
                     id: &call.id,
                     called: CalledOut::of(call, echo, tools),
-                    extra_content: echo.and_then(|echo| echo.get("extra_content")),
+                    echoes: fields_of(echo, &echoes::OF_CALL),
                 }),
-                Part::Reasoning { .. } => {
+                Part::Reasoning { .. } | Part::Other(_) => {
                     let reasoning = echo.and_then(|echo| echo.get("reasoning_content"));
                     reasoning_content = reasoning.or(reasoning_content);
+                    echoes.extend(fields_of(echo, &echoes::OF_MESSAGE));
                 }
-                Part::Text { .. } | Part::Other(_) => {}
+                Part::Text { .. } => {}
             }
         }
         if tool_calls.is_empty() {
@@ -211,8 +218,17 @@ impl<'a> AssistantMessage<'a> {
             reasoning_content = None;
             content.as_ref()?;
         }
-        Some(Self { role: "assistant", content, reasoning_content, tool_calls })
+        Some(Self { role: "assistant", content, reasoning_content, echoes, tool_calls })
     }
+}
+
+/// Returns the fields of an echo that go back.
+fn fields_of<'a>(
+    echo: Option<&'a Value>,
+    names: &[&'static str],
+) -> BTreeMap<&'static str, &'a Value> {
+    let fields = names.iter().filter_map(|name| Some((*name, echo?.get(*name)?)));
+    fields.collect()
 }
 
 /// The parts of a message of the user; one text is written as a string.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::echoes::{CallEchoes, JoinedEchoes, MessageEchoes};
 use crate::call::{Arguments, ToolCall};
 use crate::dialect::Dialect;
 use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
@@ -64,6 +65,8 @@ pub(super) struct ChatMessage {
     #[serde(default, deserialize_with = "nullable")]
     tool_calls: Vec<CallIn>,
     function_call: Option<FunctionIn>,
+    #[serde(flatten)]
+    echoes: MessageEchoes,
     #[serde(default, deserialize_with = "lenient::id")]
     pub(super) tool_call_id: Option<String>,
 }
@@ -74,7 +77,8 @@ struct CallIn {
     id: Option<String>,
     function: Option<FunctionIn>,
     custom: Option<Custom>,
-    extra_content: Option<Value>,
+    #[serde(flatten)]
+    echoes: CallEchoes,
 }
 
 #[derive(Deserialize)]
@@ -106,20 +110,15 @@ pub(super) fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ar
     Ok(if arguments.as_str() == "null" { Arguments::default() } else { arguments })
 }
 
-/// A call, and the key and the value that only this format knows of it.
-pub(super) type EchoedCall = (ToolCall, Option<(&'static str, Value)>);
+/// A call, and the fields that only this format knows of it.
+pub(super) type EchoedCall = (ToolCall, Option<Map<String, Value>>);
 
 /// The type of a call whose tool takes a text in place of JSON.
 pub(super) const CUSTOM: &str = "custom";
 
 /// Returns such a call, marked as one.
 pub(super) fn marked_custom(call: ToolCall) -> EchoedCall {
-    (call, Some(("type", CUSTOM.into())))
-}
-
-/// Returns a call of a function with the data that Gemini attaches to it in this format.
-pub(super) fn with_extra(call: ToolCall, extra: Option<Value>) -> EchoedCall {
-    (call, extra.map(|extra| ("extra_content", extra)))
+    (call, Some(Map::from_iter([("type".to_owned(), CUSTOM.into())])))
 }
 
 /// The parts of a reply, collected from one body or from chunks.
@@ -128,6 +127,7 @@ pub(super) struct Gathered {
     pub(super) reasoning: String,
     /// `true` if the reasoning came in the field that services want back.
     pub(super) echo_reasoning: bool,
+    pub(super) echoes: JoinedEchoes,
     pub(super) content: String,
     pub(super) refusal: String,
     pub(super) calls: Vec<EchoedCall>,
@@ -137,12 +137,14 @@ pub(super) struct Gathered {
 impl Gathered {
     pub(super) fn into_reply(self) -> Result<Reply, WireError> {
         let mut parts = Vec::with_capacity(self.calls.len() + 2);
+        let mut fields = self.echoes.into_fields();
+        if self.echo_reasoning {
+            fields.insert("reasoning_content".to_owned(), self.reasoning.clone().into());
+        }
+        let mut echo =
+            (!fields.is_empty()).then(|| Echo::new(Dialect::OpenAiChat, Value::Object(fields)));
         if !self.reasoning.is_empty() {
-            let echo = self.echo_reasoning.then(|| {
-                let field = ("reasoning_content".to_owned(), Value::from(self.reasoning.clone()));
-                Echo::new(Dialect::OpenAiChat, Value::Object(Map::from_iter([field])))
-            });
-            parts.push(Part::Reasoning { text: self.reasoning, echo });
+            parts.push(Part::Reasoning { text: self.reasoning, echo: echo.take() });
         }
         let refused = !self.refusal.is_empty();
         let text = self.content + &self.refusal;
@@ -151,12 +153,12 @@ impl Gathered {
         }
         let has_calls = !self.calls.is_empty();
         parts.extend(self.calls.into_iter().map(|(call, echo)| {
-            let echo = echo.map(|(key, value)| {
-                let field = (key.to_owned(), value);
-                Echo::new(Dialect::OpenAiChat, Value::Object(Map::from_iter([field])))
-            });
+            let echo = echo.map(|fields| Echo::new(Dialect::OpenAiChat, Value::Object(fields)));
             Part::Call { call, echo }
         }));
+        // Beside nothing, there is nothing that it goes back with.
+        let has_more = parts.iter().any(|part| !matches!(part, Part::Reasoning { .. }));
+        parts.extend(echo.filter(|_| has_more).map(Part::Other));
         let finish = match self.finish {
             _ if refused => Finish::Refusal,
             None => ended(has_calls),
@@ -213,13 +215,13 @@ pub(super) fn shown_reasoning(value: Value) -> String {
 impl ChatMessage {
     pub(super) fn gather(self) -> Result<Gathered, WireError> {
         let mut gathered = Gathered::default();
-        match self.reasoning_content.filter(|text| !text.is_empty()) {
-            Some(text) => {
-                gathered.reasoning = text;
-                gathered.echo_reasoning = true;
-            }
-            None => gathered.reasoning = shown_reasoning(self.reasoning),
-        }
+        // Empty reasoning beside calls is wanted back too.
+        gathered.echo_reasoning = self.reasoning_content.is_some();
+        gathered.reasoning = match self.reasoning_content.filter(|text| !text.is_empty()) {
+            Some(text) => text,
+            None => shown_reasoning(self.reasoning),
+        };
+        gathered.echoes.add(self.echoes);
         gathered.add_content(self.content)?;
         gathered.refusal.push_str(&self.refusal.unwrap_or_default());
         for call in self.tool_calls {
@@ -267,7 +269,7 @@ impl CallIn {
     fn read(self) -> Result<EchoedCall, WireError> {
         let id = self.id.unwrap_or_default();
         match (self.function, self.custom) {
-            (Some(function), _) => Ok(with_extra(function.read(id), self.extra_content)),
+            (Some(function), _) => Ok((function.read(id), self.echoes.into_fields())),
             (None, Some(Custom { name, input })) => {
                 let (name, input) = (name.unwrap_or_default(), input.unwrap_or_default());
                 Ok(marked_custom(custom_call(id, name, &input)))

@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::calls::{Piece, PieceText, StreamedCalls};
+use super::echoes::{CallEchoes, MessageEchoes};
 use super::response::{ChatEnvelope, Custom, Gathered, nullable, shown_reasoning};
 use crate::model::{Delta, Finish, ModelResponse, Usage};
 use crate::wire::format::mended;
@@ -37,6 +38,8 @@ struct MessageDelta {
     #[serde(default, deserialize_with = "nullable")]
     tool_calls: Vec<CallPiece>,
     function_call: Option<FunctionPiece>,
+    #[serde(flatten)]
+    echoes: MessageEchoes,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +50,8 @@ struct CallPiece {
     id: Option<String>,
     function: Option<FunctionPiece>,
     custom: Option<Custom>,
-    extra_content: Option<Value>,
+    #[serde(flatten)]
+    echoes: CallEchoes,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +89,7 @@ impl CallPiece {
             id: some(self.id),
             name: some(name),
             text,
-            extra: self.extra_content,
+            extra: self.echoes.into_fields(),
         }
     }
 }
@@ -110,6 +114,8 @@ pub struct OpenAiChatStream {
     older: StreamedCalls,
     usage: Usage,
     has_deltas: bool,
+    /// `true` if a chunk had the field of the reasoning that is sent back, empty or not.
+    has_reasoning_field: bool,
     ended: bool,
 }
 
@@ -172,6 +178,8 @@ impl ResponseStream for OpenAiChatStream {
             return Err(invalid("a reply has both `tool_calls` and `function_call`"));
         }
         self.gathered.calls.extend(older);
+        self.gathered.echo_reasoning |=
+            self.has_reasoning_field && self.gathered.reasoning.is_empty();
         let reply = self.gathered.into_reply()?;
         match doubt {
             Some(doubt) if reply.finish.allows_calls() => return Err(doubt),
@@ -227,6 +235,8 @@ impl OpenAiChatStream {
         piece: MessageDelta,
         emit: &mut dyn FnMut(Delta),
     ) -> Result<(), WireError> {
+        self.gathered.echoes.add(piece.echoes);
+        self.has_reasoning_field |= piece.reasoning_content.is_some();
         let reasoning = match piece.reasoning_content.filter(|text| !text.is_empty()) {
             Some(text) => {
                 if !self.gathered.echo_reasoning {

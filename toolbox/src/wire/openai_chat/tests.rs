@@ -425,11 +425,7 @@ fn hostile_documents_are_errors() {
         assert!(OpenAiChat::response(&document).is_err(), "{document:.80}");
         assert!(play::<OpenAiChat>(&[&document]).1.is_err(), "{document:.80}");
     }
-    let cases = [
-        r#"{"choices":[{"delta":{"tool_calls":[{"index":-1}]}}]}"#,
-        r#"{"choices":[{"delta":{"tool_calls":[{"index":1e99}]}}]}"#,
-        r#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"x"}}]}}]}"#,
-    ];
+    let cases = [r#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"x"}}]}}]}"#];
     for case in cases {
         assert!(matches!(play::<OpenAiChat>(&[case]).1, Err(WireError::Invalid(_))), "{case}");
     }
