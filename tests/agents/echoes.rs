@@ -130,7 +130,7 @@ fn what_a_service_attaches_to_a_call_goes_back_with_it() {
         let mut call = call();
         call.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let message = json!({"content": null, "tool_calls": [call]});
-        for response in [whole(&message), streamed(&[message.clone()])] {
+        for response in [whole(&message), streamed(std::slice::from_ref(&message))] {
             let back = sent_back(response);
             for (key, value) in fields.as_object().unwrap() {
                 assert_eq!(back["tool_calls"][0][key], *value, "{back}");

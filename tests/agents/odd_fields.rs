@@ -72,7 +72,9 @@ fn variants(whole: &Value) -> Vec<(String, Value)> {
     for path in paths {
         let place = whole.pointer(&path).unwrap();
         let odd = match place.as_u64().filter(|_| path.ends_with("index")) {
-            Some(index) => vec![json!(index.to_string()), json!(0.0 + index as f64)],
+            Some(index) => {
+                vec![json!(index.to_string()), json!(f64::from(u32::try_from(index).unwrap()))]
+            }
             None => odd(),
         };
         for odd in odd {

@@ -31,7 +31,9 @@ fn each(schema: &Value, visit: &mut dyn FnMut(&Map<String, Value>)) {
                 Value::Object(named),
             ) => named.values().for_each(|schema| each(schema, visit)),
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
-                list.iter().for_each(|schema| each(schema, visit));
+                for schema in list {
+                    each(schema, visit);
+                }
             }
             (
                 "items"
@@ -99,9 +101,7 @@ fn faults(tool: &Value, dialect: Dialect) -> Vec<String> {
             own => own.is_some_and(|own| own == word),
         };
         let items = map.get("items");
-        if has("array")
-            && !items.is_some_and(|items| items.as_object().is_some_and(|own| !own.is_empty()))
-        {
+        if has("array") && items.and_then(Value::as_object).is_none_or(Map::is_empty) {
             faults.push(format!("a list has the items {items:?}"));
         }
         if let Some(Value::Array(words)) = map.get("type")

@@ -36,6 +36,12 @@ struct Seen {
     runs: u32,
 }
 
+/// Returns the number of calls that ran, and of sessions.
+fn counts(seen: &Mutex<Seen>) -> (u32, u32) {
+    let seen = seen.lock().unwrap();
+    (seen.runs, seen.sessions)
+}
+
 fn text(request: &Request) -> Reply {
     Reply::Json(200, answer(request, &json!({"content": [{"type": "text", "text": "ran"}]})))
 }
@@ -119,9 +125,7 @@ async fn a_lost_session_is_opened_again_whatever_says_so() {
                 tokio::time::timeout(MOMENT, mounted.call("pay", "{}")).await.expect(&what);
             assert_eq!(result.text(), "ran", "{what}");
         }
-        let seen = seen.lock().unwrap();
-        assert_eq!((seen.runs, seen.sessions), (2, 2), "{what}");
-        drop(seen);
+        assert_eq!(counts(&seen), (2, 2), "{what}");
         assert_eq!(mounted.status().state, ServerState::Ready, "{what}");
         mounted.close().await;
     }
@@ -149,9 +153,7 @@ async fn a_call_that_may_have_run_is_repeated_only_if_that_changes_nothing() {
 
                 let (mounted, seen) = of(refusal).await;
                 assert_eq!(mounted.call("put", "{}").await.text(), "ran");
-                let seen = seen.lock().unwrap();
-                assert_eq!((seen.runs, seen.sessions), (1 + u32::from(runs), 2));
-                drop(seen);
+                assert_eq!(counts(&seen), (1 + u32::from(runs), 2));
                 mounted.close().await;
             }
         }
@@ -176,9 +178,7 @@ async fn an_error_of_a_tool_opens_no_session() {
         let (mounted, seen) = of(refusal).await;
         let result = mounted.call("pay", "{}").await;
         assert!(result.is_error(), "{}", result.text());
-        let seen = seen.lock().unwrap();
-        assert_eq!((seen.runs, seen.sessions), (0, 1), "{}", refusal.body);
-        drop(seen);
+        assert_eq!(counts(&seen), (0, 1), "{}", refusal.body);
         mounted.close().await;
     }
 }

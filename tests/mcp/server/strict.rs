@@ -143,6 +143,7 @@ async fn over_http_an_id_is_one_of_its_session() {
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 async fn a_host_is_compared_as_a_whole() {
     let served = Served::start(service()).await;
     let add = || Request::call("add", json!({"a": 2, "b": 3}));

@@ -547,7 +547,7 @@ impl<'de> Deserialize<'de> for Content {
                 Attributes::read(self.annotations.as_ref(), self.meta.as_ref())
             }
         }
-        let attributed = |mut content: Self, attributes: Attributes| {
+        let with = |mut content: Self, attributes: Attributes| {
             match &mut content {
                 Self::Image(media) | Self::Audio(media) => media.attributes = attributes,
                 Self::Text(text) => text.attributes = attributes,
@@ -562,11 +562,11 @@ impl<'de> Deserialize<'de> for Content {
             }
             ContentKind::Image(read) => {
                 let attributes = read.attributes();
-                attributed(Self::image_that_came(read.own.data, &read.own.mime_type), attributes)
+                with(Self::image_that_came(read.own.data, &read.own.mime_type), attributes)
             }
             ContentKind::Audio(read) => {
                 let attributes = read.attributes();
-                attributed(Self::audio_that_came(read.own.data, &read.own.mime_type), attributes)
+                with(Self::audio_that_came(read.own.data, &read.own.mime_type), attributes)
             }
             ContentKind::Resource(read) => {
                 let attributes = read.attributes();

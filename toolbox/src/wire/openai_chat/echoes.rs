@@ -58,13 +58,11 @@ impl JoinedEchoes {
                 continue;
             }
             match (self.0.get_mut(name), value) {
-                (Some(Value::Array(known)), Value::Array(blocks)) => {
-                    blocks.into_iter().for_each(|block| join(known, block));
-                }
+                (Some(Value::Array(known)), Value::Array(blocks)) => join_all(known, blocks),
                 (Some(Value::Object(known)), Value::Object(fields)) => known.extend(fields),
                 (_, Value::Array(blocks)) => {
                     let mut joined = Vec::new();
-                    blocks.into_iter().for_each(|block| join(&mut joined, block));
+                    join_all(&mut joined, blocks);
                     self.0.insert(name.to_owned(), Value::Array(joined));
                 }
                 (_, value) => drop(self.0.insert(name.to_owned(), value)),
@@ -80,6 +78,12 @@ impl JoinedEchoes {
 
 /// The fields of a block that come in pieces.
 const IN_PIECES: [&str; 4] = ["text", "summary", "thinking", "data"];
+
+fn join_all(known: &mut Vec<Value>, blocks: Vec<Value>) {
+    for block in blocks {
+        join(known, block);
+    }
+}
 
 /// Adds a block, or joins it with the last one if it is the next piece of that.
 fn join(blocks: &mut Vec<Value>, block: Value) {

@@ -214,12 +214,14 @@ pub(super) fn shown_reasoning(value: Value) -> String {
 
 impl ChatMessage {
     pub(super) fn gather(self) -> Result<Gathered, WireError> {
-        let mut gathered = Gathered::default();
-        // Empty reasoning beside calls is wanted back too.
-        gathered.echo_reasoning = self.reasoning_content.is_some();
-        gathered.reasoning = match self.reasoning_content.filter(|text| !text.is_empty()) {
-            Some(text) => text,
-            None => shown_reasoning(self.reasoning),
+        let mut gathered = Gathered {
+            // Empty reasoning beside calls is wanted back too.
+            echo_reasoning: self.reasoning_content.is_some(),
+            reasoning: match self.reasoning_content.filter(|text| !text.is_empty()) {
+                Some(text) => text,
+                None => shown_reasoning(self.reasoning),
+            },
+            ..Gathered::default()
         };
         gathered.echoes.add(self.echoes);
         gathered.add_content(self.content)?;

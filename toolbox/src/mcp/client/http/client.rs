@@ -348,7 +348,7 @@ impl Refusal {
         let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry = retry.map(str::to_owned);
         let body = bounded(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
-        Self { status, retry, body: body.into() }
+        Self { status, retry, body }
     }
 }
 
