@@ -67,7 +67,8 @@ async fn one_row_that_cannot_be_read_holds_up_no_other() {
         let unreadable = journal.unreadable().await.unwrap();
         assert_eq!((unreadable.len(), &*unreadable[0].tool), (1, "count"), "{name}");
         assert!(!unreadable[0].reason.is_empty(), "{name}");
-        // What an owner that is gone left is freed at the first beat of the journal, which may be now.
+        // What an owner that is gone left is freed at the first beat of the journal, which may be
+        // now.
         let may_be_freed = damage.contains("owner");
         assert!(may_be_freed || !unreadable[0].is_ended, "{name}");
         let check = journal.check().await.unwrap();

@@ -229,7 +229,8 @@ fn written() -> Written {
     Written { count: 5 }
 }
 
-/// What a type writes that its schema does not describe fails with its place, before a host sees it.
+/// What a type writes that its schema does not describe fails with its place, before a host sees
+/// it.
 #[tokio::test]
 async fn an_output_that_does_not_fit_its_own_schema_is_a_failure() {
     let toolbox = ToolBox::from(tools![measure, measure_later, mean, written]);
@@ -244,7 +245,11 @@ async fn an_output_that_does_not_fit_its_own_schema_is_a_failure() {
         ("mean", r#"{"of":"NaN"}"#, Some("the tool's output is NaN, which is no number in JSON")),
         ("written", "{}", Some("`count` must be an integer, got the string \"5\"")),
     ];
-    for (tool, arguments, fault) in cases {
+    // Each is told the first time and later on, when what fits is no longer looked at.
+    let rounds = (0..40).flat_map(|round| cases.map(|case| (round, case)));
+    // What a type writes in another form each time is told the first times.
+    let rounds = rounds.filter(|(round, (tool, ..))| *round < 10 || *tool != "written");
+    for (_, (tool, arguments, fault)) in rounds {
         let result = toolbox.call(ToolCall::new("1", tool, arguments)).await;
         let text = result.text();
         match fault {

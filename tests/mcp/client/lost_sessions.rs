@@ -1,5 +1,5 @@
-//! A server that forgets its session: it is opened again whatever says so, and no call that may have
-//! run is made twice.
+//! A server that forgets its session: it is opened again whatever says so, and no call that may
+//! have run is made twice.
 
 use crate::bounded::tokio;
 use std::sync::{Arc, Mutex};

@@ -73,8 +73,8 @@ pub struct Text {
 pub struct Media {
     /// The bytes, in standard base64 with padding.
     pub data: String,
-    /// The MIME type, such as `image/png`: in lower case, without parameters, and `image/jpg` by its
-    /// usual name, `image/jpeg`.
+    /// The MIME type, such as `image/png`: in lower case, without parameters, and `image/jpg` by
+    /// its usual name, `image/jpeg`.
     pub mime_type: String,
     pub(crate) attributes: Attributes,
 }

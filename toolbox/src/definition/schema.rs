@@ -1,8 +1,10 @@
 //! JSON Schemas of definitions, kept as text.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeSeed;
@@ -36,6 +38,10 @@ struct SchemaInner {
     value: OnceLock<Value>,
     /// `true` if it marks a value as secret, once that was asked for.
     has_secrets: OnceLock<bool>,
+    /// The names of the fields that may be null, once that was asked for.
+    nullable: OnceLock<HashSet<Box<str>>>,
+    /// The outputs that were held against it, up to [`FIRST_OUTPUTS`].
+    held: AtomicU32,
 }
 
 impl Schema {
@@ -66,6 +72,29 @@ impl Schema {
     }
 }
 
+/// The number of outputs of a tool that are held against its schema whatever they hold: what a type
+/// writes in another form, it writes each time.
+const FIRST_OUTPUTS: u32 = 16;
+
+impl Schema {
+    /// Returns `true` for the first outputs that are held against the schema.
+    pub(crate) fn is_first_output(&self) -> bool {
+        let held = &self.0.held;
+        held.load(Ordering::Relaxed) < FIRST_OUTPUTS && {
+            held.fetch_add(1, Ordering::Relaxed);
+            true
+        }
+    }
+
+    /// Returns the names of the fields that may be null, as `find` says the first time.
+    pub(crate) fn nullable(
+        &self,
+        find: impl FnOnce(&Value) -> HashSet<Box<str>>,
+    ) -> &HashSet<Box<str>> {
+        self.0.nullable.get_or_init(|| find(&self.read()))
+    }
+}
+
 impl SchemaInner {
     fn parse(&self) -> Value {
         // It was written from a value that can be read again.
@@ -92,7 +121,9 @@ impl From<Value> for Schema {
         let is_text = survives_as_text(&value, MAX_DEPTH);
         let text = if is_text { value.to_string().into() } else { Box::default() };
         let value = if is_text { OnceLock::new() } else { OnceLock::from(value) };
-        Self(Arc::new(SchemaInner { text, value, has_secrets: OnceLock::new() }))
+        let (has_secrets, nullable) = (OnceLock::new(), OnceLock::new());
+        let held = AtomicU32::new(0);
+        Self(Arc::new(SchemaInner { text, value, has_secrets, nullable, held }))
     }
 }
 

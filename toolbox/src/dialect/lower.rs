@@ -45,10 +45,10 @@ use crate::schema::walk::Object;
 ///   leaves the schema unset.
 /// - **MCP**: the schema as it is.
 ///
-/// A schema of an older draft is written in the terms of draft 2020-12, and a keyword whose value is
-/// of a wrong form is left out, since one such schema fails each request. The root is an object
-/// with `properties` everywhere, whatever the schema was; model providers get
-/// a root union as one object that takes each alternative's properties.
+/// A schema of an older draft is written in the terms of draft 2020-12, and a keyword whose value
+/// is of a wrong form is left out, since one such schema fails each request. The root is an object
+/// with `properties` everywhere, whatever the schema was; model providers get a root union as one
+/// object that takes each alternative's properties.
 ///
 /// ```
 /// use serde_json::json;

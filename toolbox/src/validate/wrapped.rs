@@ -1,5 +1,5 @@
-//! Advice where a value stands one level too deep: all arguments under one name, a text in an object
-//! of its own, a list as an object with numbers for names.
+//! Advice where a value stands one level too deep: all arguments under one name, a text in an
+//! object of its own, a list as an object with numbers for names.
 //!
 //! Nothing is unwrapped: another reading of the same text might be meant.
 

@@ -48,8 +48,8 @@ fn unread(what: &str, mime_type: &str, error: &InvalidBase64Error) -> Content {
     Content::text(format!("[{what} of type {mime_type}, which cannot be shown: {error}]"))
 }
 
-/// Returns a MIME type as the services write it: in lower case, without parameters, and `image/jpeg`
-/// under its own name.
+/// Returns a MIME type as the services write it: in lower case, without parameters, and
+/// `image/jpeg` under its own name.
 pub(super) fn usual_mime(mime_type: &str) -> String {
     let (kind, _) = mime_type.split_once(';').unwrap_or((mime_type, ""));
     match kind.trim().to_ascii_lowercase().as_str() {

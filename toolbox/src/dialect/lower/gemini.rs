@@ -20,6 +20,13 @@ pub(super) fn lost(schema: &Value, path: &str, losses: &mut Vec<Loss>) {
     if map.get("const").is_some_and(|value| value == "") {
         lose("const");
     }
+    let is_list = match map.get("type") {
+        Some(Value::Array(words)) => words.iter().any(|word| word == "array"),
+        word => word.is_some_and(|word| word == "array"),
+    };
+    if is_list && !map.contains_key("prefixItems") && map.get("items").is_none_or(takes_any) {
+        lose("items");
+    }
     walk::children(map, &mut |keyword, key, child| {
         lost(child, &pointer(path, keyword, key), losses);
     });
@@ -33,12 +40,18 @@ pub(super) fn accepted(map: &mut Object) {
             map.shift_remove("enum");
         }
     }
-    if let Some(items) = map.get_mut("items")
-        && items.as_object().is_some_and(|items| items.keys().all(|key| walk::is_annotation(key)))
-    {
+    if let Some(items) = map.get_mut("items").filter(|items| takes_any(items)) {
         items["anyOf"] = any_value();
     }
     split_types(map);
+}
+
+/// Returns `true` if a schema takes any value.
+fn takes_any(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map.keys().all(|keyword| walk::is_annotation(keyword)),
+        other => *other == Value::Bool(true),
+    }
 }
 
 /// Any value, in types: of lists, those of texts.
@@ -53,7 +66,8 @@ fn any_value() -> Value {
     ])
 }
 
-/// Writes each type of several with the keywords that belong to it, unless it is one scalar or null.
+/// Writes each type of several with the keywords that belong to it, unless it is one scalar or
+/// null.
 fn split_types(map: &mut Object) {
     let Some(Value::Array(words)) = map.get("type") else { return };
     let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();

@@ -55,8 +55,8 @@ pub(super) fn loose(schema: Object, dialect: Dialect, losses: &mut Vec<Loss>) ->
     schema
 }
 
-/// Returns `schema` in the form that hosts read, accepting exactly the same arguments. What is valid
-/// stays, but for arguments of any type.
+/// Returns `schema` in the form that hosts read, accepting exactly the same arguments. What is
+/// valid stays, but for arguments of any type.
 pub(super) fn for_hosts(schema: Object) -> Value {
     let mut schema = Value::Object(schema);
     walk::each_mut(&mut schema, &mut |map| {

@@ -33,8 +33,8 @@ use crate::model::{ModelRequest, ModelResponse};
 /// documents of a result follow in a message of the user after the last result of the step. Text
 /// beside calls goes before them. Reasoning goes back only beside calls, and only where it came as
 /// `reasoning_content`, empty or not, which is how `DeepSeek` and Moonshot want it. What gateways
-/// attach and want back goes back as it came: `reasoning_details` of `OpenRouter`, `thinking_blocks`
-/// and `provider_specific_fields` of `LiteLLM`, `extra_content` of Gemini.
+/// attach and want back goes back as it came: `reasoning_details` of `OpenRouter`,
+/// `thinking_blocks` and `provider_specific_fields` of `LiteLLM`, `extra_content` of Gemini.
 ///
 /// ```
 /// use toolbox::model::{History, ModelRequest};

@@ -71,8 +71,8 @@ impl Service {
         self.with(|options| options.http.keep_alive = time)
     }
 
-    /// Allows HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`, and those
-    /// of its pages; others get status 403, which names the host.
+    /// Allows HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`, and
+    /// those of its pages; others get status 403, which names the host.
     ///
     /// Default: `localhost`, `127.0.0.1` and `[::1]`, which stay allowed, and any host if a [bearer
     /// token](Self::bearer_token) is required and no host is named. Names are
