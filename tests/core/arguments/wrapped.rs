@@ -169,6 +169,13 @@ async fn a_value_one_level_too_deep_says_what_to_send() {
             r#"{"city":["Paris"]}"#,
             &["`city` must be a string, got an array of 1 item; send the item itself, without the array"],
         ),
+        ("one", r#"{"city":[1]}"#, &["`city` must be a string, got an array of 1 item"]),
+        // What is there already was not meant.
+        (
+            "one",
+            r#"{"city":"Paris","citty":"Paris"}"#,
+            &["`citty` is not an argument; the arguments are `city`"],
+        ),
         ("one", r#"{"city":{"a":"b","c":"d"}}"#, &["`city` must be a string, got an object with a, c"]),
         ("one", r#"{"city":{"a":1}}"#, &["`city` must be a string, got an object with a"]),
         ("one", r#"{"city":["a","b"]}"#, &["`city` must be a string, got an array of 2 items"]),

@@ -318,6 +318,10 @@ async fn definitions_of_others_taint_where_they_are_shown() {
     // A name is a text too.
     assert!(taints(vec![theirs("obey_me_now")], ("obey_me_nov", "{}")).await, "a near name");
     assert!(!taints(vec![theirs("obey_me_now")], ("unlike", "{}")).await, "no near name");
+    let marked = ("functions.obey", "{}");
+    assert!(taints(vec![theirs("obey")], marked).await, "the name within marks");
+    let within = ("multi_tool_use.parallel", r#"{"tool_uses":[{"recipient_name":"obey"}]}"#);
+    assert!(taints(vec![theirs("obey")], within).await, "a name within a call");
 }
 
 #[tokio::test]

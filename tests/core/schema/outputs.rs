@@ -206,6 +206,23 @@ async fn toolbox_sleep() {
     tokio::task::yield_now().await;
 }
 
+#[derive(Serialize, JsonSchema)]
+struct Peaks {
+    least: Option<f64>,
+    peak: Peak,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Peak {
+    least: f64,
+}
+
+/// Measures a peak, of which a field is called as an optional one.
+#[tool]
+fn peaks(least: &str) -> Peaks {
+    Peaks { least: None, peak: Peak { least: least.parse().unwrap() } }
+}
+
 /// Returns one number.
 #[tool]
 fn mean(of: &str) -> f64 {
@@ -233,7 +250,7 @@ fn written() -> Written {
 /// it.
 #[tokio::test]
 async fn an_output_that_does_not_fit_its_own_schema_is_a_failure() {
-    let toolbox = ToolBox::from(tools![measure, measure_later, mean, written]);
+    let toolbox = ToolBox::from(tools![measure, measure_later, peaks, mean, written]);
     let null = "(NaN and infinity are written as null)";
     let cases = [
         ("measure", r#"{"mean":"1.5","last":"2"}"#, None),
@@ -241,6 +258,8 @@ async fn an_output_that_does_not_fit_its_own_schema_is_a_failure() {
         ("measure", r#"{"mean":"1","last":"-inf"}"#, Some("`all[1]` must be a number, got null")),
         ("measure_later", r#"{"mean":"1"}"#, None),
         ("measure_later", r#"{"mean":"inf"}"#, Some("`mean` must be a number, got null")),
+        ("peaks", r#"{"least":"1"}"#, None),
+        ("peaks", r#"{"least":"NaN"}"#, Some("`peak.least` must be a number, got null")),
         ("mean", r#"{"of":"1"}"#, None),
         ("mean", r#"{"of":"NaN"}"#, Some("the tool's output is NaN, which is no number in JSON")),
         ("written", "{}", Some("`count` must be an integer, got the string \"5\"")),
