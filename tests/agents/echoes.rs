@@ -99,6 +99,15 @@ fn what_a_service_attaches_to_a_message_goes_back() {
             vec![json!({"reasoning_content": "Let me "}), json!({"reasoning_content": "see."})],
             json!({"reasoning_content": "Let me see."}),
         ),
+        // The same text under another name is shown, and what came goes back.
+        (
+            json!({"reasoning_content": "", "reasoning": "Let me see."}),
+            vec![
+                json!({"reasoning_content": "", "reasoning": "Let me "}),
+                json!({"reasoning_content": "", "reasoning": "see."}),
+            ],
+            json!({"reasoning_content": ""}),
+        ),
         (json!({"reasoning_details": null, "thinking_blocks": []}), vec![json!({})], json!({})),
     ];
     for (message, mut chunks, expected) in cases {
@@ -137,6 +146,25 @@ fn what_a_service_attaches_to_a_call_goes_back_with_it() {
             }
         }
     }
+}
+
+/// Blocks of a whole message are those that they are, also where nothing tells them apart.
+#[test]
+fn blocks_of_a_whole_message_are_not_joined() {
+    let details = json!([
+        {"type": "reasoning.summary", "summary": "First."},
+        {"type": "reasoning.summary", "summary": "Second.", "signature": null},
+    ]);
+    let blocks =
+        json!([{"type": "thinking", "thinking": "a"}, {"type": "thinking", "thinking": "b"}]);
+    let message = json!({"content": "Looking.", "tool_calls": [call()], "reasoning_details": details, "thinking_blocks": blocks});
+    let back = sent_back(whole(&message));
+    assert_eq!((&back["reasoning_details"], &back["thinking_blocks"]), (&details, &blocks));
+    // And so they are in a transcript that another program kept.
+    let transcript = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Looking.", "thinking_blocks": blocks}]);
+    let history = OpenAiChat::history(&transcript.to_string()).unwrap().history;
+    let body = OpenAiChat::body(&ModelRequest::new(history), "m", false);
+    assert!(body.contains(&blocks.to_string()), "{body}");
 }
 
 /// Reasoning goes back beside calls alone, and what stands beside nothing goes nowhere.

@@ -171,6 +171,39 @@ fn many_faults_cost_as_much_as_they_are_and_few_are_told() {
     });
 }
 
+/// Fields of an alternative that was not chosen are told apart from those of the chosen one, which
+/// looks at the names of each alternative once.
+#[test]
+fn fields_of_another_alternative_cost_as_much_as_they_are() {
+    alone(|| {
+        let fields = |size: usize| {
+            let names = (0..size).map(|at| format!("f{at}"));
+            let all: Map<String, Value> = names.map(|name| (name, json!({}))).collect();
+            let kind = |word: &str| json!({"const": word});
+            let mut other = all.clone();
+            other.insert("kind".to_owned(), kind("other"));
+            let schema = json!({
+                "type": "object", "unevaluatedProperties": false,
+                "oneOf": [
+                    {"properties": {"kind": kind("one"), "needed": {}}, "required": ["kind", "needed"]},
+                    {"properties": other, "required": ["kind"]},
+                ],
+            });
+            let mut arguments = all;
+            arguments.insert("kind".to_owned(), json!("one"));
+            (taking(schema), Value::Object(arguments).to_string())
+        };
+        grows("fields of another alternative", 500, 4, fields, |(toolbox, arguments)| {
+            let result = call(toolbox, "t", arguments);
+            let text = result.text();
+            assert!(
+                text.contains("`needed`") && text.contains("`f0` is not an argument"),
+                "{text}"
+            );
+        });
+    });
+}
+
 #[test]
 fn patterns_cost_no_more_than_their_text_and_their_limit() {
     alone(|| {

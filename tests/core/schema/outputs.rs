@@ -215,12 +215,17 @@ struct Peaks {
 #[derive(Serialize, JsonSchema)]
 struct Peak {
     least: f64,
+    /// Its name is a word of the sentences about arguments.
+    argument: f64,
 }
 
 /// Measures a peak, of which a field is called as an optional one.
 #[tool]
 fn peaks(least: &str) -> Peaks {
-    Peaks { least: None, peak: Peak { least: least.parse().unwrap() } }
+    Peaks {
+        least: None,
+        peak: Peak { least: least.parse().unwrap(), argument: least.parse().unwrap() },
+    }
 }
 
 /// Returns one number.
@@ -260,6 +265,7 @@ async fn an_output_that_does_not_fit_its_own_schema_is_a_failure() {
         ("measure_later", r#"{"mean":"inf"}"#, Some("`mean` must be a number, got null")),
         ("peaks", r#"{"least":"1"}"#, None),
         ("peaks", r#"{"least":"NaN"}"#, Some("`peak.least` must be a number, got null")),
+        ("peaks", r#"{"least":"NaN"}"#, Some("`peak.argument` must be a number, got null")),
         ("mean", r#"{"of":"1"}"#, None),
         ("mean", r#"{"of":"NaN"}"#, Some("the tool's output is NaN, which is no number in JSON")),
         ("written", "{}", Some("`count` must be an integer, got the string \"5\"")),

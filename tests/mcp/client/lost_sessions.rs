@@ -42,6 +42,23 @@ fn counts(seen: &Mutex<Seen>) -> (u32, u32) {
     (seen.runs, seen.sessions)
 }
 
+/// Returns an answer of a status, with the session that it begins.
+fn said(status: u16, session: Option<u32>, body: &str) -> Reply {
+    let session = session.map(|id| format!("mcp-session-id: s{id}\r\n")).unwrap_or_default();
+    Reply::Raw(format!(
+        "HTTP/1.1 {status} Said\r\n{session}content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+/// Returns the answer to a handshake that begins a session.
+fn begun(request: &Request, session: u32) -> Reply {
+    let result = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "old", "version": "1"},
+    });
+    said(200, Some(session), &answer(request, &result).to_string())
+}
+
 fn text(request: &Request) -> Reply {
     Reply::Json(200, answer(request, &json!({"content": [{"type": "text", "text": "ran"}]})))
 }
@@ -55,14 +72,7 @@ async fn of(refusal: Refusal) -> (Mounted, Arc<Mutex<Seen>>) {
         match request.body["method"].as_str() {
             Some("initialize") => {
                 seen.sessions += 1;
-                let result = json!({
-                    "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "old", "version": "1"},
-                });
-                let body = answer(request, &result).to_string();
-                return Reply::Raw(format!(
-                    "HTTP/1.1 200 OK\r\nmcp-session-id: s{}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                    seen.sessions, body.len()
-                ));
+                return begun(request, seen.sessions);
             }
             Some("tools/list") => {
                 let tool = |name: &str, hints: Value| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": hints});
@@ -199,6 +209,35 @@ async fn a_sign_in_is_advised_only_where_a_challenge_asks_for_it() {
         assert_eq!(error.contains("sign in"), advised, "{error}");
         assert!(error.contains("header `Authorization`"), "{error}");
         assert_eq!(status.wants_sign_in, advised, "{error}");
+        mounted.close().await;
+    }
+}
+
+/// A server that lists its tools to anybody and refuses calls, or forgets each session, is no lost
+/// session: another is tried once for each call, and the result says what is wrong.
+#[tokio::test]
+async fn what_another_session_does_not_mend_is_told() {
+    let unknown =
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+    for (status, body, told) in [
+        (401, "", "it answered with status 401, and not what it wants"),
+        (404, unknown, "it does not know its session, nor the one that was opened in its place"),
+    ] {
+        let (url, seen) = serve(move |request| match request.body["method"].as_str() {
+            Some("tools/call") => said(status, None, body),
+            Some("initialize") => begun(request, 1),
+            _ => legacy(request),
+        })
+        .await;
+        let mounted = Mounted::of(ServerConfig::url(url).timeout(Duration::from_secs(60))).await;
+        for calls in 1..3 {
+            let result = tokio::time::timeout(MOMENT, mounted.call("json", "{}")).await.unwrap();
+            assert_eq!(result.failure_kind(), Some(FailureKind::Infrastructure));
+            assert!(result.text().contains(told), "{}", result.text());
+            let seen = seen.lock().unwrap();
+            let asked = seen.iter().filter(|asked| asked.body["method"] == "tools/call").count();
+            assert!(asked <= 2 * calls, "{asked}");
+        }
         mounted.close().await;
     }
 }

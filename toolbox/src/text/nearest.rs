@@ -28,7 +28,13 @@ pub(crate) fn nearest_n<'a>(
 }
 
 fn ranked<'a>(name: &str, candidates: &mut dyn Iterator<Item = &'a str>, n: usize) -> Vec<&'a str> {
+    if is_too_long(name) {
+        return Vec::new();
+    }
     let near = |candidate: &str| {
+        if is_too_long(candidate) {
+            return None;
+        }
         let (name, candidate) = without_common_words(name, candidate);
         distance_within(&fold(name)?, &fold(candidate)?)
     };
@@ -51,11 +57,13 @@ fn without_common_words<'n>(mut a: &'n str, mut b: &'n str) -> (&'n str, &'n str
     (a, b)
 }
 
+/// Returns `true` for a name that no name is near to, without a look at its letters.
+fn is_too_long(name: &str) -> bool {
+    name.len() > LONGEST * 4
+}
+
 /// Returns the letters and digits of a name, in lower case.
 fn fold(name: &str) -> Option<Vec<char>> {
-    if name.len() > LONGEST * 4 {
-        return None;
-    }
     let mut folded = Vec::new();
     for c in name.chars().filter(|c| c.is_alphanumeric()) {
         folded.extend(c.to_lowercase());

@@ -223,12 +223,8 @@ impl<'a> Checker<'a> {
         // What an alternative declares is known beside the faults of that alternative.
         let meant = self.chosen.split_off(chosen);
         if self.count > before {
-            let names: Vec<&str> = meant
-                .iter()
-                .flat_map(|meant| self.known_names(schema::target(meant, self.refs)).0)
-                .collect();
-            let is_meant = |key: Node<'_>| names.iter().any(|name| key.is_text(name));
-            left.retain(|(key, _)| !meant.is_empty() && !is_meant(*key));
+            let names = self.names_of(&meant);
+            left.retain(|(key, _)| !meant.is_empty() && !names.contains(&*key.string()));
         }
         for (key, value) in left {
             self.path.push(PathStep::Key(key));

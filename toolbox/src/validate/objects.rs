@@ -35,6 +35,8 @@ impl<'a> Checker<'a> {
         let unevaluated = self
             .keyword(map, "unevaluatedProperties")
             .and_then(|rule| Some((rule, self.in_place(node, schema)?)));
+        // The names of the alternatives, looked up once a field may be one of them.
+        let mut alternatives: Option<HashSet<&str>> = None;
         if declared.is_some() || patterns.is_some() || rest.is_some() || unevaluated.is_some() {
             for (key, value) in node.fields() {
                 if self.exhausted {
@@ -50,7 +52,11 @@ impl<'a> Checker<'a> {
                 };
                 match rule {
                     Some(Value::Bool(false))
-                        if rest.is_none() && self.is_of_an_alternative(key, schema) =>
+                        if self.describing
+                            && rest.is_none()
+                            && alternatives
+                                .get_or_insert_with(|| self.names_of(&[schema]))
+                                .contains(&*key.string()) =>
                     {
                         left.push((key, value));
                     }
@@ -68,9 +74,10 @@ impl<'a> Checker<'a> {
         left
     }
 
-    /// Returns `true` if an alternative of a schema declares a field.
-    fn is_of_an_alternative(&self, key: Node<'a>, schema: &'a Value) -> bool {
-        self.describing && self.known_names(schema).0.iter().any(|name| key.is_text(name))
+    /// Returns the names that schemas declare, behind references too.
+    pub(super) fn names_of(&self, schemas: &[&'a Value]) -> HashSet<&'a str> {
+        let targets = schemas.iter().map(|schema| schema::target(schema, self.refs));
+        targets.flat_map(|schema| self.known_names(schema).0).collect()
     }
 
     /// Checks each name of an object against `propertyNames`.

@@ -66,9 +66,20 @@ where
 /// Changes the ids of an item that are numbers to their texts.
 pub(super) fn ids_as_text(item: &mut Value) {
     for key in ["id", "call_id"] {
-        if let Some(id @ Value::Number(_)) = item.get_mut(key) {
-            *id = id.to_string().into();
+        if let Some(id) = item.get_mut(key)
+            && let Some(text) = id_in(id)
+        {
+            *id = text.into();
         }
+    }
+}
+
+/// Returns an id that stands in a value; see [`id`].
+pub(super) fn id_in(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
 }
 

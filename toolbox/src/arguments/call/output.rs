@@ -39,7 +39,7 @@ pub(super) fn misfit(json: &str, definition: &ToolDefinition) -> Option<ToolResu
         )
     };
     for fault in faults.iter().filter(is_of_the_value).take(NAMED) {
-        let text = fault.to_string().replace("the arguments", "it").replace("argument", "field");
+        let text = of_output(fault);
         let is_null = fault.received.as_deref() == Some("null");
         let hint = if is_null { " (NaN and infinity are written as null)" } else { "" };
         told.push(format!("{text}{hint}"));
@@ -54,6 +54,19 @@ pub(super) fn misfit(json: &str, definition: &ToolDefinition) -> Option<ToolResu
         told.join("; ")
     );
     Some(ToolResult::failure(FailureKind::InvalidOutput, text))
+}
+
+/// Returns a fault in the words for an output, which has fields and no arguments.
+fn of_output(fault: &Fault) -> String {
+    let text = fault.to_string();
+    match (fault.path.as_str(), fault.kind) {
+        ("", _) => text.replacen("the arguments", "it", 1),
+        (_, FaultKind::Missing) => text.replacen("required argument", "required field", 1),
+        (_, FaultKind::UnknownName) => text
+            .replacen("is not an argument", "is not a field", 1)
+            .replacen("arguments are", "fields are", 1),
+        _ => text,
+    }
 }
 
 /// Returns `true` if JSON has a null that is not the value of a field which may be null.

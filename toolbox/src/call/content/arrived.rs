@@ -1,51 +1,37 @@
 //! Bytes that another program wrote as base64, brought into the form that every service takes.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Deserializer};
 
-use super::base64::{self, InvalidBase64Error};
+use super::base64;
 use super::{Content, Media};
-
-impl Media {
-    /// Takes base64 that another program wrote: as a `data:` URL, with line breaks, in the URL-safe
-    /// alphabet or without padding it is mended, because a service refuses the whole request, and
-    /// each one after it.
-    pub(crate) fn arrived(data: String, mime_type: &str) -> Result<Self, InvalidBase64Error> {
-        let (mended, mime_of_url) = base64::mended(&data)?;
-        let mime_type = match mime_type.trim() {
-            "" => mime_of_url.unwrap_or_default().to_owned(),
-            mime_type => mime_type.to_owned(),
-        };
-        let mended = match mended {
-            Cow::Owned(mended) => Some(mended),
-            Cow::Borrowed(_) => None,
-        };
-        Ok(Self::of_base64(mended.unwrap_or(data), &mime_type))
-    }
-}
 
 impl Content {
     /// Returns an image that another program wrote, or a note that it is none.
     pub(crate) fn image_that_came(data: String, mime_type: &str) -> Self {
-        match Media::arrived(data, mime_type) {
-            Ok(media) => Self::Image(Box::new(media)),
-            Err(error) => unread("image", mime_type, &error),
-        }
+        media("image", Self::Image, data, mime_type)
     }
 
     /// Returns a sound that another program wrote, or a note that it is none.
     pub(crate) fn audio_that_came(data: String, mime_type: &str) -> Self {
-        match Media::arrived(data, mime_type) {
-            Ok(media) => Self::Audio(Box::new(media)),
-            Err(error) => unread("audio", mime_type, &error),
-        }
+        media("audio", Self::Audio, data, mime_type)
     }
 }
 
-fn unread(what: &str, mime_type: &str, error: &InvalidBase64Error) -> Content {
-    let mime_type = crate::text::quote(mime_type, 100);
-    Content::text(format!("[{what} of type {mime_type}, which cannot be shown: {error}]"))
+/// Takes base64 that another program wrote: as a `data:` URL, with line breaks, in the URL-safe
+/// alphabet or without padding it is mended, because a service refuses the whole request, and each
+/// one after it.
+fn media(what: &str, of: fn(Box<Media>) -> Content, data: String, mime_type: &str) -> Content {
+    match base64::mended(&data) {
+        Ok((mended, mime_of_url)) => {
+            let is_named = !mime_type.trim().is_empty();
+            let mime_type = mime_of_url.filter(|_| !is_named).unwrap_or(mime_type).to_owned();
+            of(Box::new(Media::of_base64(mended.unwrap_or(data), &mime_type)))
+        }
+        Err(error) => {
+            let mime_type = crate::text::quote(mime_type, 100);
+            Content::text(format!("[{what} of type {mime_type}, which cannot be shown: {error}]"))
+        }
+    }
 }
 
 /// Returns a MIME type as the services write it: in lower case, without parameters, and
@@ -61,9 +47,9 @@ pub(super) fn usual_mime(mime_type: &str) -> String {
 
 /// Reads the bytes of a document, mended; what is no base64 stays, for its reader to refuse.
 pub(super) fn blob<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let Some(blob) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
-    Ok(Some(match base64::mended(&blob) {
-        Ok((Cow::Owned(mended), _)) => mended,
-        Ok((Cow::Borrowed(_), _)) | Err(_) => blob,
+    let blob = Option::<String>::deserialize(deserializer)?;
+    Ok(blob.map(|blob| match base64::mended(&blob) {
+        Ok((Some(mended), _)) => mended,
+        Ok((None, _)) | Err(_) => blob,
     }))
 }

@@ -1,6 +1,5 @@
 //! Base64 as RFC 4648 defines it in section 4: the standard alphabet, padded.
 
-use std::borrow::Cow;
 use std::fmt;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -91,12 +90,16 @@ pub(super) fn check(text: &str) -> Result<(), InvalidBase64Error> {
     }
 }
 
-/// Returns base64 in the form that [`encode`] writes, where it came as a `data:` URL, with line
-/// breaks, in the URL-safe alphabet or without padding; and the MIME type of the URL.
+/// Base64 in the form that [`encode`] writes, if it came in another, and the MIME type that came
+/// with it.
+pub(super) type Mended<'a> = (Option<String>, Option<&'a str>);
+
+/// Returns base64 that came as a `data:` URL, with line breaks, in the URL-safe alphabet or without
+/// padding in the form that [`encode`] writes; and the MIME type of the URL.
 ///
 /// The form does not change what the text stands for. Anything else is an error.
-pub(super) fn mended(text: &str) -> Result<(Cow<'_, str>, Option<&str>), InvalidBase64Error> {
-    let Err(error) = check(text) else { return Ok((Cow::Borrowed(text), None)) };
+pub(super) fn mended(text: &str) -> Result<Mended<'_>, InvalidBase64Error> {
+    let Err(error) = check(text) else { return Ok((None, None)) };
     let url = text.trim_start().split_once(',').filter(|(head, _)| {
         head.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
             && head.to_ascii_lowercase().ends_with(";base64")
@@ -120,7 +123,7 @@ pub(super) fn mended(text: &str) -> Result<(Cow<'_, str>, Option<&str>), Invalid
     }
     // One digit alone is no byte, which three signs of padding would hide.
     check(&mended).map_err(|_| error)?;
-    Ok((Cow::Owned(mended), mime.filter(|mime| !mime.is_empty())))
+    Ok((Some(mended), mime.filter(|mime| !mime.is_empty())))
 }
 
 /// Reads what [`encode`] writes.
@@ -196,7 +199,8 @@ mod tests {
             ("data:;base64,+/+/AQ==", None),
         ];
         for (text, mime) in cases {
-            let mended = mended(text).map(|(data, mime)| (data.into_owned(), mime));
+            let mended =
+                mended(text).map(|(data, mime)| (data.unwrap_or_else(|| text.to_owned()), mime));
             assert_eq!(mended, Ok((whole.clone(), mime)), "{text:?}");
         }
         for text in ["A", "+/+/A", "a.b", "<svg>", "data:image/png,%89PNG", "AR==", "A=B="] {

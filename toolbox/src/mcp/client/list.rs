@@ -143,9 +143,7 @@ impl ToolList {
         let mut has_invisible = matches!(text::clean(&tool.name), Cow::Owned(_));
         let description = text::clean(&tool.description);
         if let Some(left_out) = &tool.left_out {
-            self.notice(format!(
-                "`{name}`: its definition has members of a wrong form, {left_out}"
-            ));
+            self.notice(format!("`{name}`: {left_out}"));
         }
         if let Cow::Owned(cleaned) = description {
             self.notice(format!("`{name}`: its description held invisible characters"));

@@ -188,8 +188,7 @@ impl OfferList {
         let meta = optional.object("_meta").cloned().map(handed_on).unwrap_or_default();
         if let Some(left_out) = optional.left_out() {
             let shown = display_name(&name);
-            self.notices
-                .push(format!("`{shown}`: its definition has members of a wrong form, {left_out}"));
+            self.notices.push(format!("`{shown}`: {left_out}"));
         }
         let icons = Icon::safe_of(whole.get("icons"));
         Ok((OfferTexts { name, title, description, icons, meta, raw: whole }, own))

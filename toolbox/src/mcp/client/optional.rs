@@ -5,14 +5,13 @@ use serde_json::{Map, Value};
 
 /// Reads the optional members of one definition.
 pub(super) struct OptionalMembers<'a> {
-    members: &'a Map<String, Value>,
+    members: Option<&'a Map<String, Value>>,
     left_out: Vec<String>,
 }
 
 impl<'a> OptionalMembers<'a> {
     pub(super) fn of(definition: &'a Value) -> Self {
-        static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
-        Self { members: definition.as_object().unwrap_or(&NONE), left_out: Vec::new() }
+        Self { members: definition.as_object(), left_out: Vec::new() }
     }
 
     /// Takes a text.
@@ -46,7 +45,7 @@ impl<'a> OptionalMembers<'a> {
     /// Takes the members of an object among the members.
     pub(super) fn within<T>(&mut self, name: &str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let members = self.object(name)?;
-        let mut inner = Self { members, left_out: Vec::new() };
+        let mut inner = Self { members: Some(members), left_out: Vec::new() };
         let value = read(&mut inner);
         self.left_out.extend(inner.left_out.into_iter().map(|inner| format!("{name}.{inner}")));
         Some(value)
@@ -58,7 +57,7 @@ impl<'a> OptionalMembers<'a> {
         kind: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Option<T> {
-        let value = self.members.get(name).filter(|value| !value.is_null())?;
+        let value = self.members?.get(name).filter(|value| !value.is_null())?;
         let read = read(value);
         if read.is_none() {
             self.left_out.push(format!("{name} (no {kind})"));
@@ -66,8 +65,10 @@ impl<'a> OptionalMembers<'a> {
         read
     }
 
-    /// Returns what was left out, as the end of a sentence; `None` if nothing was.
+    /// Returns a notice of what was left out; `None` if nothing was.
     pub(super) fn left_out(self) -> Option<String> {
-        (!self.left_out.is_empty()).then(|| format!("left out: {}", self.left_out.join(", ")))
+        let what = self.left_out.join(", ");
+        let notice = || format!("its definition has members of a wrong form, left out: {what}");
+        (!what.is_empty()).then(notice)
     }
 }

@@ -104,6 +104,9 @@ fn of_transport(error: &DynamicTransportError) -> String {
             }
             None => "it requires more scopes than were granted: sign in again".to_owned(),
         },
+        Some(HttpError::SessionExpired) => {
+            "it does not know its session, nor the one that was opened in its place".to_owned()
+        }
         Some(HttpError::AuthRequired(demand)) if demand.www_authenticate_header.is_empty() => {
             "it answered with status 401, and not what it wants: configure a header `Authorization`, as its operator says"
                 .to_owned()

@@ -224,10 +224,7 @@ fn call(mut step: StepObject, arguments: Option<Arguments>) -> Result<Part, Wire
     });
     let arguments = arguments.filter(|arguments| !arguments.as_str().trim().is_empty());
     let call = ToolCall {
-        id: match step.get("id") {
-            Some(id @ Value::Number(_)) => id.to_string(),
-            _ => take_text(&mut step, "id").unwrap_or_default(),
-        },
+        id: step.get("id").and_then(lenient::id_in).unwrap_or_default(),
         name: take_text(&mut step, "name")?,
         arguments: arguments.unwrap_or_else(|| Arguments::from("{}")),
     };

@@ -48,19 +48,28 @@ impl CallEchoes {
 #[derive(Default)]
 pub(super) struct JoinedEchoes(Map<String, Value>);
 
-impl JoinedEchoes {
-    /// Adds the fields of a message or a chunk.
-    pub(super) fn add(&mut self, echoes: MessageEchoes) {
-        let MessageEchoes { reasoning_details, thinking_blocks, provider_specific_fields } = echoes;
+impl MessageEchoes {
+    /// Returns the fields that are there, by their names.
+    fn fields(self) -> impl Iterator<Item = (&'static str, Value)> {
+        let Self { reasoning_details, thinking_blocks, provider_specific_fields } = self;
         let values = [reasoning_details, thinking_blocks, provider_specific_fields];
-        for (name, value) in OF_MESSAGE.into_iter().zip(values) {
-            if !is_something(&value) {
-                continue;
-            }
+        OF_MESSAGE.into_iter().zip(values).filter(|(_, value)| is_something(value))
+    }
+}
+
+impl JoinedEchoes {
+    /// Returns the fields of a whole message, as they came.
+    pub(super) fn of(echoes: MessageEchoes) -> Self {
+        Self(echoes.fields().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// Adds the fields of a chunk.
+    pub(super) fn add(&mut self, echoes: MessageEchoes) {
+        for (name, value) in echoes.fields() {
             match (self.0.get_mut(name), value) {
                 (Some(Value::Array(known)), Value::Array(blocks)) => join_all(known, blocks),
                 (Some(Value::Object(known)), Value::Object(fields)) => known.extend(fields),
-                (_, Value::Array(blocks)) => {
+                (None, Value::Array(blocks)) => {
                     let mut joined = Vec::new();
                     join_all(&mut joined, blocks);
                     self.0.insert(name.to_owned(), Value::Array(joined));

@@ -125,8 +125,8 @@ pub(super) fn marked_custom(call: ToolCall) -> EchoedCall {
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) reasoning: String,
-    /// `true` if the reasoning came in the field that services want back.
-    pub(super) echo_reasoning: bool,
+    /// The field of the reasoning that services want back, empty or not.
+    pub(super) wanted_back: Option<String>,
     pub(super) echoes: JoinedEchoes,
     pub(super) content: String,
     pub(super) refusal: String,
@@ -138,8 +138,8 @@ impl Gathered {
     pub(super) fn into_reply(self) -> Result<Reply, WireError> {
         let mut parts = Vec::with_capacity(self.calls.len() + 2);
         let mut fields = self.echoes.into_fields();
-        if self.echo_reasoning {
-            fields.insert("reasoning_content".to_owned(), self.reasoning.clone().into());
+        if let Some(wanted) = self.wanted_back {
+            fields.insert("reasoning_content".to_owned(), wanted.into());
         }
         let mut echo =
             (!fields.is_empty()).then(|| Echo::new(Dialect::OpenAiChat, Value::Object(fields)));
@@ -215,15 +215,14 @@ pub(super) fn shown_reasoning(value: Value) -> String {
 impl ChatMessage {
     pub(super) fn gather(self) -> Result<Gathered, WireError> {
         let mut gathered = Gathered {
-            // Empty reasoning beside calls is wanted back too.
-            echo_reasoning: self.reasoning_content.is_some(),
-            reasoning: match self.reasoning_content.filter(|text| !text.is_empty()) {
+            reasoning: match self.reasoning_content.clone().filter(|text| !text.is_empty()) {
                 Some(text) => text,
                 None => shown_reasoning(self.reasoning),
             },
+            wanted_back: self.reasoning_content,
+            echoes: JoinedEchoes::of(self.echoes),
             ..Gathered::default()
         };
-        gathered.echoes.add(self.echoes);
         gathered.add_content(self.content)?;
         gathered.refusal.push_str(&self.refusal.unwrap_or_default());
         for call in self.tool_calls {

@@ -114,8 +114,6 @@ pub struct OpenAiChatStream {
     older: StreamedCalls,
     usage: Usage,
     has_deltas: bool,
-    /// `true` if a chunk had the field of the reasoning that is sent back, empty or not.
-    has_reasoning_field: bool,
     ended: bool,
 }
 
@@ -178,8 +176,6 @@ impl ResponseStream for OpenAiChatStream {
             return Err(invalid("a reply has both `tool_calls` and `function_call`"));
         }
         self.gathered.calls.extend(older);
-        self.gathered.echo_reasoning |=
-            self.has_reasoning_field && self.gathered.reasoning.is_empty();
         let reply = self.gathered.into_reply()?;
         match doubt {
             Some(doubt) if reply.finish.allows_calls() => return Err(doubt),
@@ -236,18 +232,21 @@ impl OpenAiChatStream {
         emit: &mut dyn FnMut(Delta),
     ) -> Result<(), WireError> {
         self.gathered.echoes.add(piece.echoes);
-        self.has_reasoning_field |= piece.reasoning_content.is_some();
+        let wanted = &mut self.gathered.wanted_back;
+        let was_empty = wanted.as_ref().is_none_or(String::is_empty);
+        if let Some(text) = &piece.reasoning_content {
+            wanted.get_or_insert_default().push_str(text);
+        }
         let reasoning = match piece.reasoning_content.filter(|text| !text.is_empty()) {
             Some(text) => {
-                if !self.gathered.echo_reasoning {
+                if was_empty {
                     // Where both fields come, they hold the same, and this is the one that is sent
                     // back.
                     self.gathered.reasoning.clear();
-                    self.gathered.echo_reasoning = true;
                 }
                 text
             }
-            None if self.gathered.echo_reasoning => String::new(),
+            None if !was_empty => String::new(),
             None => shown_reasoning(piece.reasoning),
         };
         let before = self.gathered.reasoning.len();

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::stream::{BoxStream, unfold};
@@ -91,6 +92,8 @@ pub(in crate::mcp::client) struct HttpTransport {
     parked: Arc<Mutex<VecDeque<(String, MessageReader)>>>,
     /// The session that was lost last, in which nothing more is sent.
     lost: Arc<Mutex<Option<Arc<str>>>>,
+    /// `true` after a status of 401 was taken for a lost session, until a call succeeds.
+    is_refused: Arc<AtomicBool>,
     stream: Arc<SessionStream>,
     /// The tokens granted by the server.
     #[cfg(feature = "mcp-oauth")]
@@ -109,6 +112,7 @@ impl HttpTransport {
             notifications,
             parked: Arc::default(),
             lost: Arc::default(),
+            is_refused: Arc::default(),
             stream: Arc::default(),
             #[cfg(feature = "mcp-oauth")]
             tokens: None,
@@ -335,6 +339,17 @@ fn with_message(message: &ServerJsonRpcMessage, mut sse: Sse) -> Sse {
     sse
 }
 
+/// Returns `true` for a request that servers refuse to those they do not know, though they may list
+/// what there is to anybody.
+fn is_use(request: &ClientRequest) -> bool {
+    matches!(
+        request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+    )
+}
+
 /// An answer with a status other than success.
 struct Refusal {
     status: StatusCode,
@@ -384,22 +399,27 @@ impl StreamableHttpClient for HttpTransport {
         }
         let sent = self.send(self.client.post(&*uri).body(body), headers, token).await;
         let response = match sent {
-            // Older servers know nobody whose session is lost. With a new one, it is seen whether
+            // Older servers know nobody whose session is lost. In another one, it is seen whether
             // they demand authorization.
             Err(StreamableHttpError::AuthRequired(demand))
-                if in_session && demand.www_authenticate_header.is_empty() =>
+                if in_session
+                    && demand.www_authenticate_header.is_empty()
+                    && !self.is_refused.swap(true, Ordering::Relaxed) =>
             {
                 return Err(StreamableHttpError::SessionExpired);
             }
             sent => sent?,
         };
+        let is_of = |is: fn(&ClientRequest) -> bool| match &message {
+            ClientJsonRpcMessage::Request(request) => is(&request.request),
+            _ => false,
+        };
+        if response.status().is_success() && is_of(is_use) {
+            self.is_refused.store(false, Ordering::Relaxed);
+        }
         if !response.status().is_success() {
             let refusal = Refusal::of(response).await;
-            let is_call = matches!(
-                &message,
-                ClientJsonRpcMessage::Request(request)
-                    if matches!(request.request, ClientRequest::CallToolRequest(_))
-            );
+            let is_call = is_of(|request| matches!(request, ClientRequest::CallToolRequest(_)));
             let lost = in_session
                 .then(|| lost_session::error_of(refusal.status, &refusal.body, is_call))
                 .flatten();

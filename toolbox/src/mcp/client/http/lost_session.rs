@@ -68,7 +68,7 @@ pub(super) fn error_of(
     is_call: bool,
 ) -> Option<StreamableHttpError<reqwest::Error>> {
     let is_gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE);
-    let may_tell = is_gone || matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
+    let may_tell = is_gone || status == StatusCode::BAD_REQUEST;
     if may_tell && is_told_in(&String::from_utf8_lossy(body)) || is_gone && !is_call {
         return Some(StreamableHttpError::SessionExpired);
     }
