@@ -2,56 +2,12 @@
 //! types. What leaves for a provider is valid in draft 2020-12 and keeps the provider's own rules,
 //! because one schema that breaks them fails each request; calls are checked as they were before.
 
+use super::lowered::{each, sent};
 use crate::bounded::tokio;
 use serde_json::{Map, Value, json};
 use toolbox::call::Arguments;
 use toolbox::dialect::{Dialect, lower};
 use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition};
-
-/// The schema that a provider gets; `None` for a tool without arguments.
-fn sent(tool: &Value) -> Option<&Value> {
-    let places = [
-        "/function/parameters",
-        "/parameters",
-        "/input_schema",
-        "/parametersJsonSchema",
-        "/inputSchema",
-    ];
-    places.iter().find_map(|place| tool.pointer(place))
-}
-
-/// Calls `visit` with each schema inside `schema`, itself included.
-fn each(schema: &Value, visit: &mut dyn FnMut(&Map<String, Value>)) {
-    let Value::Object(map) = schema else { return };
-    visit(map);
-    for (keyword, value) in map {
-        match (keyword.as_str(), value) {
-            (
-                "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
-                Value::Object(named),
-            ) => named.values().for_each(|schema| each(schema, visit)),
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
-                for schema in list {
-                    each(schema, visit);
-                }
-            }
-            (
-                "items"
-                | "additionalProperties"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contains"
-                | "propertyNames"
-                | "unevaluatedItems"
-                | "unevaluatedProperties",
-                schema,
-            ) => each(schema, visit),
-            _ => {}
-        }
-    }
-}
 
 /// Returns the faults of a list entry by the rules of its provider.
 fn faults(tool: &Value, dialect: Dialect) -> Vec<String> {
@@ -63,6 +19,7 @@ fn faults(tool: &Value, dialect: Dialect) -> Vec<String> {
     if schema["type"] != "object" {
         faults.push("the root is no object".to_owned());
     }
+    let whole = schema;
     let gemini = matches!(dialect, Dialect::Gemini | Dialect::GeminiInteractions);
     let models = dialect != Dialect::Mcp;
     if models
@@ -78,14 +35,15 @@ fn faults(tool: &Value, dialect: Dialect) -> Vec<String> {
             }
         }
     }
-    each(schema, &mut |map| {
+    each(schema, &mut |schema| {
+        let Value::Object(map) = schema else { return };
         for (keyword, value) in map {
             if value.is_null() && !matches!(keyword.as_str(), "const" | "default") {
                 faults.push(format!("`{keyword}` is null"));
             }
         }
         if models && let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-            let target = reference.strip_prefix('#').and_then(|path| schema.pointer(path));
+            let target = reference.strip_prefix('#').and_then(|path| whole.pointer(path));
             if target.is_none() {
                 faults.push(format!("{reference} leads nowhere"));
             }

@@ -4,41 +4,7 @@ use serde_json::Value;
 use toolbox::dialect::{Dialect, lower};
 
 use super::types;
-
-/// Returns the schema inside an entry of a provider's list; Gemini takes none for a tool without
-/// arguments.
-fn sent(tool: &Value) -> Option<&Value> {
-    let places = [
-        "/function/parameters",
-        "/parameters",
-        "/input_schema",
-        "/parametersJsonSchema",
-        "/inputSchema",
-    ];
-    places.iter().find_map(|place| tool.pointer(place))
-}
-
-/// Calls `visit` with each schema inside `schema`, itself included.
-fn each(schema: &Value, visit: &mut dyn FnMut(&Value)) {
-    visit(schema);
-    let Value::Object(map) = schema else { return };
-    for (keyword, value) in map {
-        match (keyword.as_str(), value) {
-            ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
-                for schema in named.values() {
-                    each(schema, visit);
-                }
-            }
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
-                for schema in list {
-                    each(schema, visit);
-                }
-            }
-            ("items" | "additionalProperties" | "not", schema) => each(schema, visit),
-            _ => {}
-        }
-    }
-}
+use crate::schema::lowered::{each, sent};
 
 /// The keywords that strict schemas of `OpenAI` may not contain.
 const NOT_STRICT: &[&str] = &[
