@@ -39,7 +39,7 @@ struct SchemaInner {
     /// `true` if it marks a value as secret, once that was asked for.
     has_secrets: OnceLock<bool>,
     /// The names of the fields that may be null, once that was asked for.
-    nullable: OnceLock<Box<HashSet<Box<str>>>>,
+    nullable: OnceLock<HashSet<Box<str>>>,
     /// The outputs that were held against it, up to [`FIRST_OUTPUTS`].
     held: AtomicU32,
 }
@@ -91,7 +91,7 @@ impl Schema {
         &self,
         find: impl FnOnce(&Value) -> HashSet<Box<str>>,
     ) -> &HashSet<Box<str>> {
-        self.0.nullable.get_or_init(|| Box::new(find(&self.read())))
+        self.0.nullable.get_or_init(|| find(&self.read()))
     }
 }
 
