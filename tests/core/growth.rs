@@ -409,9 +409,8 @@ fn a_tool_takes_a_few_times_its_text() {
             all = Some((toolbox.definitions(), list, toolbox));
         });
         let (definitions, list, _toolbox) = all.unwrap();
-        let text = list.json().len() / SIZE;
-        let each = bytes / SIZE;
-        assert!(each <= 8 * text, "{each} bytes for {text} of text");
+        let text = list.json().len();
+        assert!(bytes <= 8 * text, "{bytes} bytes for {text} of text");
         // What is read of them keeps no more.
         let read = kept(&mut || {
             assert!(definitions.iter().all(|definition| definition.lints().is_empty()));

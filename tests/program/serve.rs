@@ -181,12 +181,97 @@ fn large_results_are_kept_where_that_is_asked_for() {
         assert_eq!(whole["contents"][0]["text"].as_str(), Some(&*log), "{words:?}");
         assert_eq!(host.end(), Some(0));
     }
-    // Nobody asked.
-    let config = folder.write("toolbox.jsonc", &json!({"mcp": servers}).to_string());
-    let mut host = Host::start(toolbox_program(), &config, &["serve"]);
-    assert_eq!(host.names(), THREE);
-    assert_eq!(host.ask("tools/call", by_gateway)["content"][0]["text"].as_str(), Some(&*log));
-    assert_eq!(host.end(), Some(0));
+}
+
+/// What is beyond the limit of a result arrives by handle although nobody asked for that, what is
+/// within it as it is, and nothing else changes until then.
+#[test]
+fn a_result_beyond_the_limit_is_kept_and_none_within_it() {
+    let folder = Folder::new();
+    let rows = |bytes: usize| {
+        let rows: Vec<Value> =
+            (0..bytes / 50).map(|at| json!({"row": at, "name": format!("{:>24}", at)})).collect();
+        json!({"rows": rows})
+    };
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let log = "a line of forty bytes, and its ends.....\n".repeat(128 << 10);
+    let (large, repeated) = (rows(1 << 20), rows(150 << 10));
+    let picture = "iVBORw0KGgo=".repeat(60 << 10).replace('=', "A");
+    let results = json!({
+        "within": {"content": text(&log[..200 << 10])},
+        // A structure and the text that repeats it in another spelling, beyond the limit together.
+        "repeated": {"content": text(&format!("{repeated:#}")), "structuredContent": repeated},
+        "pictured": {
+            "content": [
+                {"type": "text", "text": repeated.to_string()},
+                {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
+            ],
+            "structuredContent": repeated,
+        },
+        "log": {"content": text(&log)},
+        "json": {"content": text(&large.to_string())},
+        "both": {"content": text(&large.to_string()), "structuredContent": large},
+        "beside": {"content": text(&log), "structuredContent": {"exit": 0}},
+        "picture": {"content": [{"type": "image", "data": picture, "mimeType": "image/png"}]},
+    });
+    let names: Vec<String> = results.as_object().expect("results").keys().cloned().collect();
+    let tool = |name: &String| json!({"name": name, "description": format!("Returns {name}."), "inputSchema": {"type": "object"}});
+    let tools: Vec<Value> = names.iter().map(tool).collect();
+    let fixture = json!({"tools": tools, "results": results}).to_string();
+    let fixture = folder.write("fixture.json", &fixture);
+    let fixture = format!("@{}", fixture.display());
+    let foreign = crate::program("misbehaving");
+    let config = json!({"mcp": {"s": {"command": [foreign, "fixture", fixture]}}}).to_string();
+    let config = folder.write("toolbox.jsonc", &config);
+    for words in [&["serve"][..], &["serve", "--no-gateway"]] {
+        let mut host = Host::start(toolbox_program(), &config, words);
+        let before = host.names();
+        assert_eq!(before.len(), if words.len() == 1 { 3 } else { names.len() }, "{words:?}");
+        let call = |host: &mut Host, name: &str| {
+            let name = format!("s_{name}");
+            host.ask("tools/call", if words.len() == 1 {
+                json!({"name": "toolbox_execute", "arguments": {"name": name, "arguments": "{}"}})
+            } else {
+                json!({"name": name, "arguments": {}})
+            })
+        };
+        for name in ["within", "repeated", "pictured"] {
+            let result = call(&mut host, name);
+            for part in ["content", "structuredContent"] {
+                let (sent, came) = (&results[name][part], &result[part]);
+                assert!(sent == came, "{words:?} {name}: {:.300}", came.to_string());
+            }
+        }
+        assert_eq!(host.names(), before, "{words:?}");
+        for (at, name) in ["log", "json", "both", "beside", "picture"].into_iter().enumerate() {
+            let result = call(&mut host, name);
+            let handle = format!("r{}", at + 1);
+            let shown = result["content"][0]["text"].as_str().expect("a text");
+            assert!(shown.starts_with(&format!("[{handle}: ")), "{words:?} {name}: {shown:.300}");
+            assert!(shown.len() < 8_000, "{words:?} {name}: {} bytes", shown.len());
+            assert_eq!(result["isError"], json!(false), "{words:?} {name}");
+            assert!(result.get("structuredContent").is_none(), "{words:?} {name}");
+            let link = json!(format!("result://{handle}"));
+            let parts = result["content"].as_array().expect("parts");
+            assert!(parts.iter().any(|part| part["uri"] == link), "{words:?} {name}");
+            let whole = host.ask("resources/read", json!({"uri": link}));
+            let part = &results[name]["content"][0];
+            let (sent, came) = match part.get("data") {
+                Some(data) => (data, &whole["contents"][0]["blob"]),
+                None => (&part["text"], &whole["contents"][0]["text"]),
+            };
+            assert!(sent == came, "{words:?} {name}: {:.300}", whole.to_string());
+        }
+        // The reader is listed from the first kept result on.
+        let after = host.names();
+        assert_eq!(after.len(), before.len() + 1, "{words:?}");
+        assert!(after.contains(&"result_read".to_owned()), "{words:?}");
+        let how = json!({"handle": "r1", "lines": "2000"});
+        assert!(host.call("result_read", how).contains("a line of forty bytes"), "{words:?}");
+        let how = json!({"handle": "r4", "pointer": "/exit"});
+        assert_eq!(host.call("result_read", how), "0", "{words:?}");
+        assert_eq!(host.end(), Some(0));
+    }
 }
 
 #[test]

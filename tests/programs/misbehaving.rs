@@ -207,7 +207,12 @@ fn tool(name: &str, description: &str) -> Value {
 /// each.
 fn fixture(arguments: &[String], message: &Value) {
     let text = after(arguments, "fixture").expect("a fixture");
-    let fixture: Value = serde_json::from_str(text).expect("JSON");
+    // A large one is in a file.
+    let fixture: Value = match text.strip_prefix('@') {
+        Some(file) => serde_json::from_slice(&std::fs::read(file).expect("a file")),
+        None => serde_json::from_str(text),
+    }
+    .expect("JSON");
     let name = message["params"]["name"].as_str().unwrap_or_default();
     match message["method"].as_str() {
         Some("tools/list") => result(&message["id"], &json!({"tools": fixture["tools"]})),

@@ -287,6 +287,47 @@ fn what_has_no_half_is_whole_or_a_failure() {
     }
 }
 
+/// A structure that a text repeats counts once, and no text is cut beside a structure that stays.
+#[test]
+fn a_text_and_its_structure_are_both_whole_or_not_both_there() {
+    let rows = json!({"rows": (0..100).collect::<Vec<_>>()});
+    let same = rows.to_string();
+    let (size, log) = (same.len(), "a line\n".repeat(100));
+    let image = || Content::image(vec![7; 60], "image/png");
+    let of = |parts: Vec<Content>| ToolResult::from(parts).with_structured_content(rows.clone());
+    for (what, result, has_schema, limit, expected) in [
+        ("once", of(vec![same.clone().into()]), false, size, "whole"),
+        ("in another spelling", of(vec![format!("{rows:#}").into()]), false, 3 * size, "whole"),
+        ("beside a picture", of(vec![same.clone().into(), image()]), false, size + 200, "whole"),
+        ("with a schema", of(vec![same.clone().into(), image()]), true, size + 200, "whole"),
+        ("one byte less", of(vec![same.clone().into()]), false, size - 1, "failure"),
+        ("both fit", of(vec![log.clone().into()]), false, size + log.len(), "whole"),
+        ("another text", of(vec![log.clone().into()]), false, size + log.len() - 1, "no structure"),
+        ("much of it", of(vec![log.clone().into()]), false, size + 1, "cut"),
+        ("another, promised", of(vec![log.clone().into()]), true, size + 1, "failure"),
+    ] {
+        let whole = result.clone();
+        let tool = Tool::new("big", "d").call(move |_| result.clone());
+        let tool =
+            if has_schema { tool.with_output_schema(json!({"type": "object"})) } else { tool };
+        let toolbox = ToolBox::builder().max_result_bytes(limit).tools(tool).build().unwrap();
+        let result = now(toolbox.call(ToolCall::new("1", "big", "{}")));
+        let structure = result.structured_content();
+        let got = if result.code() == Some(TOO_LARGE) {
+            "failure"
+        } else if result.content() != whole.content() {
+            assert!(structure.is_none(), "{what}: {structure:?}");
+            "cut"
+        } else if structure.is_none() {
+            "no structure"
+        } else {
+            assert_eq!((structure, result.omitted_bytes()), (Some(rows.clone()), 0), "{what}");
+            "whole"
+        };
+        assert_eq!(got, expected, "{what}: {}", result.text());
+    }
+}
+
 #[test]
 fn a_failure_stays_the_failure_that_it_was() {
     let failure = ToolResult::error("the disk is full").with_user_text("x".repeat(900));

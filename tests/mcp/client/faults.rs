@@ -285,7 +285,10 @@ async fn lists_are_capped_and_the_cap_is_told() {
     mounted.close().await;
     let mounted = Mounted::new(&["list", "long"]).await;
     let tool = mounted.toolbox.get("s_echo").expect("the tool is there");
-    assert_eq!(tool.description().len(), 32 * 1024);
+    let (kept, note) = tool.description().split_at(32 * 1024);
+    let more = note.strip_prefix("\n[cut: ").and_then(|note| note.split_once(' ')).expect(note);
+    assert_eq!(more.1, "more bytes of this description]");
+    assert!(!kept.contains("[cut") && more.0.parse::<usize>().is_ok_and(|more| more > 0), "{note}");
     assert!(mounted.status().notices.join("\n").contains("was cut to 32768 bytes"));
     mounted.close().await;
 }
@@ -354,7 +357,7 @@ async fn nothing_unseen_reaches_model_or_terminal() {
         notices.contains("`ask`: a name or a choice in it holds invisible characters"),
         "{notices}"
     );
-    assert_eq!(mounted.text("talk_dirty").await, "red hello 👨\u{200d}👩 ok\nnext");
+    assert_eq!(mounted.text("talk_dirty").await, "red\u{200b} hello 👨\u{200d}👩 ok\r\nnext");
     assert_eq!(mounted.status().instructions.as_deref(), Some("Be careful."));
     mounted.close().await;
 }

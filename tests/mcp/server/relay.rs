@@ -146,6 +146,53 @@ async fn icons_that_clients_must_refuse_and_unseen_text_are_left_out() {
     servers.close().await;
 }
 
+/// What a text is made of stays; what only acts on a terminal, turns text around or hides it goes.
+#[tokio::test]
+async fn contents_are_data_and_lose_only_what_acts_on_its_reader() {
+    let rows = [
+        ("a\r\nb\rc\u{2028}d\u{2029}e\u{b}f\u{c}g\n\th", ""),
+        ("\u{feff}BOM and \u{feff} within", ""),
+        ("\u{200b}zero\u{200b}width\u{2060} so\u{ad}ft \u{200e}left\u{200f}right \u{61c}", ""),
+        ("می\u{200c}خواهم 👨\u{200d}👩\u{200d}👧 ✈\u{fe0f} 葛\u{e0100} \u{3164}", ""),
+        ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}!", ""),
+        // Tags that are no flag, or more than one.
+        ("hi\u{e0068}\u{e0069}\u{e007f}", "hi"),
+        ("🏴\u{e0067}\u{e0062}", "🏴"),
+        ("🏴\u{e0067}\u{e0062}\u{e007f}\u{e0067}\u{e007f}", "🏴\u{e0067}\u{e0062}\u{e007f}"),
+        ("🏴\u{e0061}\u{e0061}\u{e0061}\u{e0061}\u{e0061}\u{e0061}\u{e0061}\u{e007f}", "🏴"),
+        ("🏴\u{e0020}\u{e0061}\u{e007f}", "🏴"),
+        ("\u{1b}[31mred\u{1b}[0m\u{1b}]52;c;aGk=\u{7}\u{9b}2J\u{7}\u{8}\u{0}\u{7f}", "red"),
+        ("x\u{202e}y\u{202c}\u{2066}z\u{2069}\u{206f}\u{fff9}", "xyz"),
+    ];
+    let joined = rows.map(|(text, _)| text).join("|");
+    let expected = rows.map(|(text, kept)| if kept.is_empty() { text } else { kept }).join("|");
+    let of = |text: &str| {
+        json!({
+            "content": [
+                {"type": "text", "text": text},
+                {"type": "resource", "resource": {"uri": "test://a", "text": text}},
+            ],
+            "structuredContent": {"a": [text]},
+            "isError": false,
+        })
+    };
+    let fixture = json!({
+        "tools": [{"name": "odd", "inputSchema": {"type": "object"}}],
+        "results": {"odd": of(&joined)},
+    });
+    for transport in ["stdio", "http"] {
+        let (toolbox, servers) = mounted(transport, fixture.clone()).await;
+        for era in ERAS {
+            let mut peer = Peer::connect(Service::new(toolbox.clone()), era).await;
+            let mut answer = peer.call("s_odd", json!({})).await;
+            let result = answer["result"].as_object_mut().expect("a result");
+            result.remove("resultType");
+            assert_eq!(json!(result), of(&expected), "{transport} {era:?}");
+        }
+        servers.close().await;
+    }
+}
+
 #[tokio::test]
 async fn an_output_schema_that_a_result_does_not_fit_is_withdrawn() {
     let schema =

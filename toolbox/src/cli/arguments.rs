@@ -370,7 +370,8 @@ pub(super) struct ServeProgram {
     #[arg(long, value_name = "FOLDER")]
     pub(super) skills: Vec<PathBuf>,
     /// Keep results of more tokens than this in memory, show their beginning and end, and let hosts
-    /// read the rest by result_read and as resources [default number: 4000]
+    /// read the rest by result_read and as resources [default number: 4000; without the option,
+    /// those beyond maxResultBytes are kept]
     #[arg(long, value_name = "TOKENS", require_equals = true)]
     #[allow(clippy::option_option, reason = "an option whose value may be left out")]
     pub(super) keep_results: Option<Option<NonZeroUsize>>,

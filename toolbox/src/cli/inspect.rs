@@ -7,7 +7,7 @@ use super::attendance::Attendance;
 use super::outcome::{Exit, Outcome, complain};
 use super::page::opened;
 use super::program::Configured;
-use super::serve::{logged, unless_interrupted};
+use super::serve::{keeping_too_large, logged, unless_interrupted};
 use super::sign_in;
 use crate::collection::ToolBox;
 use crate::mcp::{Connect, CredentialFile, FrameLog, ServerConfig, Servers, config};
@@ -37,7 +37,7 @@ pub(super) async fn inspect(file: Option<PathBuf>, wanted: InspectCommand) -> Ou
     let builder = attendance.attend(ToolBox::builder());
     #[cfg(feature = "otlp")]
     let builder = super::telemetry::observing(builder);
-    let toolbox = builder.build().unwrap_or_default();
+    let toolbox = keeping_too_large(builder, |builder| builder.build().unwrap_or_default());
     let frames = FrameLog::new();
     let servers = match mount(server, credentials, &toolbox, &frames).await {
         Ok(servers) => servers,

@@ -11,7 +11,7 @@ use super::beside::bound;
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::Configured;
-use super::serve::{interruption, logged, token_in, unless_interrupted};
+use super::serve::{interruption, keeping_too_large, logged, token_in, unless_interrupted};
 use super::source::ranking;
 use crate::collection::ToolBox;
 use crate::mcp::Connect;
@@ -26,7 +26,8 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
         complain(&clean(&problem.to_string()));
     }
     let attendance = Attendance::new();
-    let toolbox = configured.built(attendance.attend(ToolBox::builder()));
+    let attended = attendance.attend(ToolBox::builder());
+    let toolbox = keeping_too_large(attended, |builder| configured.built(builder));
     let mounting = configured.mount(&toolbox, Connect::InBackground, false, logged);
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));

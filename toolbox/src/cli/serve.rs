@@ -57,10 +57,10 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     let attendance = wanted.page.page.is_some().then(Attendance::new);
     let builder = attendance.iter().fold(ToolBox::builder(), |builder, own| own.attend(builder));
     let builder = audit.iter().fold(builder, ToolBoxBuilder::audit);
-    let toolbox = configured.built(match wanted.keep_results {
-        Some(tokens) => keeping_results(builder, tokens),
-        None => builder,
-    });
+    let toolbox = match wanted.keep_results {
+        Some(tokens) => configured.built(keeping_results(builder, tokens)),
+        None => keeping_too_large(builder, |builder| configured.built(builder)),
+    };
     let mounting = configured.mount(&toolbox, connect, deferred, logged);
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));
@@ -150,6 +150,18 @@ pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) ->
 fn keeping_results(builder: ToolBoxBuilder, tokens: Option<NonZeroUsize>) -> ToolBoxBuilder {
     let builder = builder.keep_results(MemoryResults::new());
     tokens.into_iter().fold(builder, |builder, tokens| builder.max_result_tokens(tokens.get()))
+}
+
+/// Builds a box that keeps results beyond `maxResultBytes` in memory, in place of a failure. It has
+/// `result_read` from the first of them on.
+pub(super) fn keeping_too_large(
+    builder: ToolBoxBuilder,
+    build: impl FnOnce(ToolBoxBuilder) -> ToolBox,
+) -> ToolBox {
+    let (builder, reader) = builder.keep_results_joining(MemoryResults::new());
+    let toolbox = build(builder.max_result_tokens(usize::MAX));
+    reader.join(&toolbox);
+    toolbox
 }
 
 /// Adds folders of skills to a service, and reports the skills that are left out.

@@ -202,7 +202,9 @@ impl ToolBoxBuilder {
     ///
     /// Holds where results are kept ([`keep_results`](Self::keep_results)): of a larger one, the
     /// model sees a part, and reads on by handle. A tool may have a limit of its own
-    /// ([`Tool::with_max_result_tokens`](crate::Tool::with_max_result_tokens)).
+    /// ([`Tool::with_max_result_tokens`](crate::Tool::with_max_result_tokens)). With `usize::MAX`
+    /// only results beyond [`max_result_bytes`](Self::max_result_bytes) are kept, and parts and
+    /// answers are as by default.
     pub fn max_result_tokens(mut self, tokens: usize) -> Self {
         self.settings.result_tokens = tokens;
         self

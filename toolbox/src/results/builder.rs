@@ -8,6 +8,8 @@ use super::memory::MemoryResults;
 use super::reader::Reader;
 use super::resource::kept_results;
 use super::store::ResultStore;
+#[cfg(feature = "cli")]
+use crate::collection::ToolBox;
 use crate::collection::ToolBoxBuilder;
 #[cfg(feature = "agent")]
 use crate::tool::{IntoTools as _, Tool};
@@ -27,6 +29,14 @@ impl ToolBoxBuilder {
         self.keeper(keeper).tools(tools).resources(resources)
     }
 
+    /// Keeps results in a store, without `result_read` and the resource: they join the box that the
+    /// returned value is given, with the first result that is kept.
+    #[cfg(feature = "cli")]
+    pub(crate) fn keep_results_joining(self, store: impl ResultStore) -> (Self, JoiningReader) {
+        let keeper = Keeper::new(Arc::new(store));
+        (self.keeper(Arc::clone(&keeper) as Arc<_>), JoiningReader(keeper))
+    }
+
     /// Keeps the large results of each transcript in memory, for as long as the transcript is
     /// there, and offers `result_read` once there is something to read.
     #[cfg(feature = "agent")]
@@ -38,5 +48,16 @@ impl ToolBoxBuilder {
             keeper.keep_by_transcript(Arc::clone(tool.shared_definition().arc()));
         }
         self.keeper(keeper).tools(tools)
+    }
+}
+
+/// The reader of results that joins a box once there is something to read.
+#[cfg(feature = "cli")]
+pub(crate) struct JoiningReader(Arc<Keeper>);
+
+#[cfg(feature = "cli")]
+impl JoiningReader {
+    pub(crate) fn join(self, toolbox: &ToolBox) {
+        self.0.join(toolbox);
     }
 }

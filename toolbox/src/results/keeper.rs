@@ -2,14 +2,22 @@
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
+#[cfg(feature = "cli")]
+use std::sync::{Once, Weak};
 
 use super::blocking::{SHUT_DOWN, on_thread};
 use super::line_index::LineIndex;
 use super::memory::MemoryResults;
 use super::reader::RESULT_READ;
+#[cfg(feature = "cli")]
+use super::reader::Reader;
+#[cfg(feature = "cli")]
+use super::resource::kept_results;
 use super::shown::{Shown, shown, tokens};
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::call::{Content, ToolError, ToolResult};
+#[cfg(feature = "cli")]
+use crate::collection::{ToolBox, WeakToolBox};
 use crate::context::ToolContext;
 use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits, TranscriptResults};
 use crate::context::promotion::Promotions;
@@ -29,11 +37,36 @@ pub(super) struct Keeper {
     /// The definition of `result_read`, where each transcript has results of its own: it is offered
     /// once there are any.
     joining_reader: OnceLock<Arc<ToolDefinition>>,
+    /// The box that gets `result_read` with the first result that is kept.
+    #[cfg(feature = "cli")]
+    joined: OnceLock<Joined>,
+}
+
+/// A box that `result_read` joins once there is something to read.
+#[cfg(feature = "cli")]
+struct Joined {
+    keeper: Weak<Keeper>,
+    toolbox: WeakToolBox,
+    once: Once,
 }
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
-        Arc::new(Self { store, limits: OnceLock::new(), joining_reader: OnceLock::new() })
+        Arc::new(Self {
+            store,
+            limits: OnceLock::new(),
+            joining_reader: OnceLock::new(),
+            #[cfg(feature = "cli")]
+            joined: OnceLock::new(),
+        })
+    }
+
+    /// Lets `result_read` and the resource of whole results join a box with the first result that
+    /// is kept.
+    #[cfg(feature = "cli")]
+    pub(super) fn join(self: &Arc<Self>, toolbox: &ToolBox) {
+        let (keeper, toolbox) = (Arc::downgrade(self), toolbox.downgrade());
+        let _ = self.joined.set(Joined { keeper, toolbox, once: Once::new() });
     }
 
     /// Gives each transcript results of its own, and offers the tool that reads them once there are
@@ -63,6 +96,19 @@ impl Keeper {
             (self.joining_reader.get(), context.get::<Promotions>())
         {
             promotions.add(std::iter::once(reader), u32::MAX);
+        }
+        #[cfg(feature = "cli")]
+        if let Some(joined) = self.joined.get() {
+            joined.once.call_once(|| {
+                if let (Some(keeper), Some(toolbox)) =
+                    (joined.keeper.upgrade(), joined.toolbox.upgrade())
+                {
+                    toolbox.register(Reader::new(&keeper));
+                    toolbox
+                        .resources()
+                        .register(kept_results(&keeper).into_iter().collect::<Vec<_>>());
+                }
+            });
         }
         Ok(format!("r{number}"))
     }
@@ -101,11 +147,19 @@ impl Keeper {
 
     /// Returns the bytes of a text that is surely shown: most texts have more bytes in a token.
     pub(super) fn room(&self) -> usize {
-        self.room_of(self.limits().tokens)
+        self.room_of(self.answer_tokens(None))
     }
 
     fn room_of(&self, tokens: usize) -> usize {
         tokens.saturating_mul(BYTES).min(self.limits().bytes / 2)
+    }
+
+    /// Returns the tokens of an answer of the reader, and of four parts.
+    pub(super) fn answer_tokens(&self, own: Option<usize>) -> usize {
+        match own.unwrap_or(self.limits().tokens) {
+            usize::MAX => ResultLimits::default().tokens,
+            tokens => tokens,
+        }
     }
 }
 
@@ -125,7 +179,7 @@ impl ResultKeeper for Keeper {
         // A token has at least one byte, so most results need not be counted.
         let has_many =
             length > limit && (length > bytes || texts().map(tokens).sum::<usize>() > limit);
-        has_many || result.counted_bytes() > bytes
+        has_many || result.counted_bytes(bytes) > bytes
     }
 
     fn keep<'a>(
@@ -135,8 +189,8 @@ impl ResultKeeper for Keeper {
         own: Option<usize>,
         result: &'a mut ToolResult,
     ) -> BoxFuture<'a, ()> {
-        let ResultLimits { tokens, bytes } = self.limits();
-        let room = self.room_of(own.unwrap_or(tokens)) / 4;
+        let bytes = self.limits().bytes;
+        let room = self.room_of(self.answer_tokens(own)) / 4;
         Box::pin(async move {
             let (parts, structured_content) = result.take_content();
             let whole = Arc::new(KeptResult {

@@ -120,7 +120,7 @@ impl Reader {
 
     /// Reads a text.
     async fn text(&self, result: &Arc<KeptResult>, way: Way) -> Result<String, String> {
-        let (most, room) = (self.keeper.limits().tokens, self.keeper.room());
+        let (most, room) = (self.keeper.answer_tokens(None), self.keeper.room());
         let (bytes, result) = (result.bytes(), Arc::clone(result));
         let read = on_thread(bytes, move || read_within(&result, &way, most, room));
         read.await.unwrap_or_else(|| Err(SHUT_DOWN.to_owned()))

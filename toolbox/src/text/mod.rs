@@ -26,5 +26,7 @@ pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};
 pub(crate) use quote::{QUOTED, quote};
+#[allow(unused_imports, reason = "for MCP clients")]
+pub(crate) use sanitize::clean_content;
 pub(crate) use sanitize::{clean, is_invisible};
 pub(crate) use tokens::estimate as estimate_tokens;

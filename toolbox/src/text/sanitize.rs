@@ -1,30 +1,83 @@
 //! Removal of invisible characters from texts of third parties.
 
 use std::borrow::Cow;
+use std::str::Chars;
 
-/// Removes invisible characters from `text`: escape sequences of terminals, control characters
-/// except tab and line breaks, and characters that hide, reorder or smuggle text.
+/// Removes invisible characters from a `text` that is shown: escape sequences of terminals, control
+/// characters except tab and line breaks, and characters that hide, reorder or smuggle text.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return Cow::Borrowed(text);
     }
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
     let mut before = '\0';
+    without_sequences(text, |c, rest, kept| match c {
+        // Joiners and selectors belong into words of many scripts and into emoji, and nowhere else.
+        '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' if joins(before) => kept.push(c),
+        '\r' if rest.starts_with('\n') => {}
+        '\r' => kept.push('\n'),
+        c if is_invisible(c) => {}
+        c => {
+            kept.push(c);
+            before = c;
+        }
+    })
+}
+
+/// Removes from a `text` that is data what nothing but a terminal and an attack uses: escape
+/// sequences, control characters except white space, characters that reorder others, and tags that
+/// are no part of a flag. Line breaks of any kind, byte order marks, joiners and spaces without a
+/// width stay as they are.
+#[allow(dead_code, reason = "for MCP clients")]
+pub(crate) fn clean_content(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r')) {
+        return Cow::Borrowed(text);
+    }
+    let mut flag = 0;
+    without_sequences(text, |c, rest, kept| match c {
+        FLAG => {
+            flag = flag_tags(rest);
+            kept.push(c);
+        }
+        c if flag > 0 => {
+            flag -= 1;
+            kept.push(c);
+        }
+        '\n' | '\t' | '\r' | '\u{b}' | '\u{c}' => kept.push(c),
+        c if c.is_control() || REORDERING.iter().any(|range| range.contains(&c)) => {}
+        TAG_FIRST..=TAG_LAST => {}
+        c => kept.push(c),
+    })
+}
+
+/// The emoji that tags make the flag of a region.
+const FLAG: char = '\u{1f3f4}';
+const TAG_FIRST: char = '\u{e0000}';
+const TAG_LAST: char = '\u{e007f}';
+/// The most tags of a flag, without the last.
+const MOST_TAGS: usize = 6;
+
+/// Characters that change the direction of others, or annotate them.
+const REORDERING: &[std::ops::RangeInclusive<char>] =
+    &['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{206f}', '\u{fff9}'..='\u{fffb}'];
+
+/// Returns the number of tags that make a flag of what is before them: letters and digits, and the
+/// last tag.
+fn flag_tags(rest: &str) -> usize {
+    let of_region = |c: &char| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
+    let count = rest.chars().take_while(of_region).take(MOST_TAGS).count();
+    if rest.chars().nth(count) == Some(TAG_LAST) { count + 1 } else { 0 }
+}
+
+/// Removes the escape sequences of terminals, and gives each other character to `take` with what
+/// follows it and what is kept so far.
+fn without_sequences(text: &str, mut take: impl FnMut(char, &str, &mut String)) -> Cow<'_, str> {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.chars();
     while let Some(c) = rest.next() {
         match c {
             '\u{1b}' => skip_sequence(&mut rest),
             '\u{9b}' => skip_until_final(&mut rest),
-            // Joiners and selectors belong into words of many scripts and into emoji, and nowhere
-            // else.
-            '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' if joins(before) => kept.push(c),
-            '\r' if rest.peek() == Some(&'\n') => {}
-            '\r' => kept.push('\n'),
-            c if is_invisible(c) => {}
-            c => {
-                kept.push(c);
-                before = c;
-            }
+            c => take(c, rest.as_str(), &mut kept),
         }
     }
     if kept == text { Cow::Borrowed(text) } else { Cow::Owned(kept) }
@@ -32,7 +85,7 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 
 /// Skips the sequence after an escape character: a control sequence, a string up to its end, or one
 /// more character.
-fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+fn skip_sequence(rest: &mut Chars<'_>) {
     match rest.next() {
         Some('[') => skip_until_final(rest),
         Some(']' | 'P' | 'X' | '^' | '_') => {
@@ -41,7 +94,7 @@ fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
                 match rest.next() {
                     None | Some('\u{7}' | '\u{9c}') => return,
                     Some('\u{1b}') => {
-                        rest.next_if_eq(&'\\');
+                        next_if(rest, |c| c == '\\');
                         return;
                     }
                     Some(_) => {}
@@ -56,9 +109,19 @@ fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 }
 
 /// Skips a control sequence up to the character that ends it.
-fn skip_until_final(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while rest.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
-    rest.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
+fn skip_until_final(rest: &mut Chars<'_>) {
+    while next_if(rest, |c| matches!(c, '\u{20}'..='\u{3f}')) {}
+    next_if(rest, |c| matches!(c, '\u{40}'..='\u{7e}'));
+}
+
+/// Skips the next character if it is one of those, and returns whether it was.
+fn next_if(rest: &mut Chars<'_>, is_one: impl Fn(char) -> bool) -> bool {
+    let text = rest.as_str();
+    let found = text.starts_with(is_one);
+    if found {
+        rest.next();
+    }
+    found
 }
 
 fn joins(before: char) -> bool {

@@ -9,6 +9,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::ResultParts;
 use crate::call::chain;
 use crate::call::{Attributes, Content, FailureKind, ToolError, ToolResult};
@@ -55,7 +57,7 @@ impl ToolResult {
     #[cold]
     fn fit_all(&mut self, limit: usize, tool: &ToolDefinition) {
         let around = if self.flags.silent { AUDIENCE } else { 0 };
-        let structure = self.structure_bytes();
+        let structure = self.structure_bytes(limit);
         let mut omitted = 0;
         if structure + size_of(self.content(), around) > limit {
             omitted += self.drop_attributes();
@@ -72,11 +74,19 @@ impl ToolResult {
         match left.checked_sub(structure) {
             Some(rest) => left = rest,
             None => {
-                self.drop_structure();
-                omitted += structure;
+                omitted += self.drop_structure();
             }
         }
         let size = size_of(self.content(), around);
+        // A text that is cut says other than a structure beside it; the data of a failure does not
+        // repeat its text.
+        if size > left && self.has_structure() && !self.flags.error {
+            if tool.output_schema.is_some() {
+                return self.refuse_size(structure + size, limit, tool);
+            }
+            left += structure;
+            omitted += self.drop_structure();
+        }
         if size > left {
             let parts = self.content.take();
             let (kept, missing) = Cut { left, around, limit }.shortened(parts);
@@ -114,17 +124,21 @@ impl ToolResult {
 
     /// Returns the number of bytes in parts that cannot be cut, besides the structured result.
     fn whole_bytes(&self, around: usize, structure: usize, tool: &ToolDefinition) -> usize {
-        // If a tool has an output schema, its text is JSON of that schema.
-        let is_json = self.flags.structured || self.flags.json || tool.output_schema.is_some();
-        match &self.content {
-            ResultParts::One(Content::Text(text)) if is_json && structure == 0 => text.len(),
-            _ => media_of(self.content(), around),
+        // If a tool has an output schema, its text is JSON of that schema; a text that repeats a
+        // structure is JSON too.
+        let is_json = self.flags.structured
+            || self.flags.json
+            || tool.output_schema.is_some()
+            || self.has_structure();
+        match self.content() {
+            [Content::Text(text)] if is_json && structure == 0 => text.len(),
+            parts => media_of(parts, around),
         }
     }
 
     /// Returns the bytes that the limit counts, without those of attributes, which are dropped
     /// first.
-    pub(crate) fn counted_bytes(&self) -> usize {
+    pub(crate) fn counted_bytes(&self, limit: usize) -> usize {
         let attributes = |part: &Content| {
             let meta = match part {
                 Content::Resource(resource) => as_json(resource.meta.as_ref()),
@@ -134,15 +148,24 @@ impl ToolResult {
         };
         let omitted: usize = self.content().iter().map(attributes).sum();
         let around = if self.flags.silent { AUDIENCE } else { 0 };
-        self.structure_bytes() + size_of(self.content(), around) - omitted
+        self.structure_bytes(limit) + size_of(self.content(), around) - omitted
     }
 
-    /// Returns the size of a structured result beside the parts.
-    fn structure_bytes(&self) -> usize {
-        if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
-            return value.to_string().len();
-        }
-        0
+    fn has_structure(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.structured.is_some())
+    }
+
+    /// Returns the size of a structured result beside the parts. A structure that a text repeats
+    /// counts once, as that text; it is compared only where the two exceed the limit.
+    fn structure_bytes(&self, limit: usize) -> usize {
+        let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) else {
+            return 0;
+        };
+        let bytes = as_json(Some(value));
+        let texts = || self.content().iter().filter_map(Content::as_text);
+        let is_repeated = bytes + texts().map(str::len).sum::<usize>() > limit
+            && texts().any(|text| serde_json::from_str(text).is_ok_and(|of: Value| of == *value));
+        if is_repeated { 0 } else { bytes }
     }
 
     /// Removes the annotations and the `_meta` of all parts; returns the number of their bytes.
@@ -159,10 +182,10 @@ impl ToolResult {
         omitted
     }
 
-    fn drop_structure(&mut self) {
-        if let Some(extra) = &mut self.extra {
-            extra.structured = None;
-        }
+    /// Removes the structured result; returns the number of its bytes.
+    fn drop_structure(&mut self) -> usize {
+        let structured = self.extra.as_mut().and_then(|extra| extra.structured.take());
+        as_json(structured.as_ref())
     }
 
     /// Replaces a result that is too large and cannot be cut by a failure.

@@ -48,9 +48,6 @@ struct RawResult<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// The maximum length of the description of a prompt, in bytes.
-const MAX_DESCRIPTION: usize = 32 * 1024;
-
 #[derive(Deserialize)]
 struct RawPromptMessage<'a> {
     role: Role,
@@ -116,8 +113,11 @@ fn messages_of(answer: &RawResult<'_>) -> ToolResult {
         }
     };
     let mut rendered = RenderedPrompt::new(answer.messages.iter().map(message).collect::<Vec<_>>());
-    rendered.description =
-        answer.description.as_deref().map(|text| text::clean(cut(text, MAX_DESCRIPTION)).into());
+    rendered.description = answer.description.as_deref().map(|text| {
+        let mut description = text.to_owned();
+        text::clean_description(&mut description);
+        description
+    });
     rendered.into_tool_result()
 }
 

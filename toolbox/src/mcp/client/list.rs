@@ -20,8 +20,6 @@ use crate::text::cut;
 pub(super) const MAX_PAGES: usize = 100;
 /// The maximum number of tools of one server.
 pub(super) const MAX_TOOLS: usize = 10_000;
-/// The maximum length of a description, in bytes; the rest is cut.
-const MAX_DESCRIPTION: usize = 32 * 1024;
 /// The maximum size of the definition of one tool, in bytes.
 const MAX_DEFINITION: usize = 1024 * 1024;
 /// The maximum size of all definitions of one server, in bytes.
@@ -141,18 +139,11 @@ impl ToolList {
     fn take(&mut self, mut tool: ServerTool) {
         let name = display_name(&tool.name);
         let mut has_invisible = matches!(text::clean(&tool.name), Cow::Owned(_));
-        let description = text::clean(&tool.description);
         if let Some(left_out) = &tool.left_out {
             self.notice(format!("`{name}`: {left_out}"));
         }
-        if let Cow::Owned(cleaned) = description {
-            self.notice(format!("`{name}`: its description held invisible characters"));
-            tool.description = cleaned;
-        }
-        if tool.description.len() > MAX_DESCRIPTION {
-            let cut = cut(&tool.description, MAX_DESCRIPTION).len();
-            self.notice(format!("`{name}`: its description was cut to {cut} bytes"));
-            tool.description.truncate(cut);
+        for finding in text::clean_description(&mut tool.description) {
+            self.notice(format!("`{name}`: {finding}"));
         }
         for title in [&mut tool.title, &mut tool.hint_title].into_iter().flatten() {
             *title = text::clean(title).into_owned();

@@ -15,12 +15,9 @@ use super::text;
 use crate::call::ContentAnnotations;
 use crate::definition::Icon;
 use crate::prompt::PromptArgument;
-use crate::text::cut;
 
 /// The maximum number of prompts, of resources and of templates of one server.
 pub(super) const MAX_OFFERS: usize = 10_000;
-/// The maximum length of a description, in bytes; the rest is cut.
-const MAX_DESCRIPTION: usize = 32 * 1024;
 /// The maximum length of a name or a URI, in bytes.
 const MAX_NAME: usize = 8 * 1024;
 /// The maximum size of one definition, in bytes.
@@ -180,9 +177,9 @@ impl OfferList {
         let mut optional = OptionalMembers::of(&whole);
         let own = read(&mut optional);
         let mut description = optional.text("description").unwrap_or_default();
-        clean(&mut description);
-        let end = cut(&description, MAX_DESCRIPTION).len();
-        description.truncate(end);
+        for finding in text::clean_description(&mut description) {
+            self.notices.push(format!("`{}`: {finding}", display_name(&name)));
+        }
         let mut title = optional.text("title");
         title.iter_mut().for_each(clean);
         let meta = optional.object("_meta").cloned().map(handed_on).unwrap_or_default();

@@ -53,24 +53,28 @@ fn note(kind: &str) -> Content {
     Content::text(format!("[a part{kind} of the result cannot be read]"))
 }
 
-/// Returns a part with its texts cleaned.
+/// Returns a part with its texts cleaned: contents as data, names and kinds as what is shown.
 pub(super) fn cleaned(mut content: Content) -> Content {
-    let clean = |text: &mut String| {
-        if let Cow::Owned(cleaned) = text::clean(text) {
-            *text = cleaned;
+    fn clean_as(clean: impl Fn(&str) -> Cow<'_, str>) -> impl Fn(&mut String) {
+        move |text| {
+            if let Cow::Owned(cleaned) = clean(text) {
+                *text = cleaned;
+            }
         }
-    };
+    }
+    let (clean, clean_content) = (clean_as(text::clean), clean_as(text::clean_content));
     match &mut content {
-        Content::Text(text) => text.edit(clean),
+        Content::Text(text) => text.edit(clean_content),
         Content::Image(media) | Content::Audio(media) => clean(&mut media.mime_type),
         Content::Resource(resource) => {
             clean(&mut resource.uri);
-            resource.text.iter_mut().chain(&mut resource.mime_type).for_each(clean);
+            resource.mime_type.iter_mut().for_each(&clean);
+            resource.text.iter_mut().for_each(clean_content);
         }
         Content::ResourceLink(connection) => {
             let optional =
                 [&mut connection.title, &mut connection.description, &mut connection.mime_type];
-            optional.into_iter().flatten().for_each(clean);
+            optional.into_iter().flatten().for_each(&clean);
             [&mut connection.uri, &mut connection.name].into_iter().for_each(clean);
         }
     }

@@ -4,7 +4,29 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub(crate) use crate::text::clean;
+use crate::text::cut;
+pub(crate) use crate::text::{clean, clean_content};
+
+/// The maximum length of a description, in bytes; the rest is cut.
+const MAX_DESCRIPTION: usize = 32 * 1024;
+
+/// Cleans a description and cuts it to the limit, which the model reads at its end. Returns what a
+/// user is told of it.
+pub(crate) fn clean_description(description: &mut String) -> Vec<String> {
+    let mut findings = Vec::new();
+    if let Cow::Owned(cleaned) = clean(description) {
+        findings.push("its description held invisible characters".to_owned());
+        *description = cleaned;
+    }
+    let end = cut(description, MAX_DESCRIPTION).len();
+    if end < description.len() {
+        let rest = description.len() - end;
+        description.truncate(end);
+        description.push_str(&format!("\n[cut: {rest} more bytes of this description]"));
+        findings.push(format!("its description was cut to {end} bytes"));
+    }
+    findings
+}
 
 /// Cleans the texts of a schema that a model reads, its `title`s and `description`s, in place.
 ///
@@ -39,13 +61,13 @@ pub(crate) fn clean_schema(schema: &mut Value) -> bool {
     found
 }
 
-/// Cleans every text of a structured result in place.
+/// Cleans every text of a structured result in place, as data.
 pub(crate) fn clean_value(value: &mut Value) {
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(cleaned) = clean(text) {
+                if let Cow::Owned(cleaned) = clean_content(text) {
                     *text = cleaned;
                 }
             }

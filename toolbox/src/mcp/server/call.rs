@@ -139,7 +139,6 @@ impl CallForm {
 
     fn written<T>(&self, result: &ToolResult, write: impl FnOnce(CallAnswer<'_>) -> T) -> T {
         let toolbox = &self.shared.toolbox;
-        let limit = toolbox.shared.settings.result_bytes;
         // Looked up after the call: the output schema is withdrawn meanwhile if the result of a
         // mounted server does not match it.
         let tool = toolbox.get(&self.name);
@@ -151,6 +150,6 @@ impl CallForm {
                 own.get(KEPT_RESULT_URI).is_some() && !own.forbids(KEPT_RESULT_URI)
             });
         let version = self.version;
-        write(written(result, ResultFormat { version, output_schema, limit, links_results }))
+        write(written(result, ResultFormat { version, output_schema, links_results }))
     }
 }

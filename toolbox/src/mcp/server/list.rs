@@ -24,10 +24,11 @@ const RESULT_SIZE: &str = "anthropic/maxResultSizeChars";
 /// The estimated characters of a token.
 const CHARACTERS: usize = 4;
 
-/// Returns the characters that a result of a tool has at most before it is kept elsewhere.
-fn result_characters(limits: ResultLimits, tool: &Tool) -> usize {
+/// Returns the characters that a result of a tool has at most before it is kept elsewhere; `None`
+/// if only the limit in bytes holds, which leaves a host its own limit.
+fn result_characters(limits: ResultLimits, tool: &Tool) -> Option<usize> {
     let tokens = tool.inner().running.result_tokens.unwrap_or(limits.tokens);
-    tokens.saturating_mul(CHARACTERS).min(limits.bytes)
+    (tokens < usize::MAX).then(|| tokens.saturating_mul(CHARACTERS).min(limits.bytes))
 }
 
 /// The tools of one generation of a box, in the form of the protocol.
@@ -125,7 +126,7 @@ impl Listing {
 
     fn written(&self, version: ProtocolVersion) -> Vec<String> {
         let described = |tool: &Tool| {
-            let characters = self.limits.map(|limits| result_characters(limits, tool));
+            let characters = self.limits.and_then(|limits| result_characters(limits, tool));
             described(tool.definition(), version, characters)
         };
         self.tools.iter().map(described).collect()

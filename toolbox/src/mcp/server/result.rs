@@ -22,8 +22,6 @@ pub(super) struct ResultFormat<'a> {
     pub(super) version: ProtocolVersion,
     /// The output schema that the client received for the tool.
     pub(super) output_schema: Option<&'a Value>,
-    /// The maximum size of a result, in bytes.
-    pub(super) limit: usize,
     /// `true` if the client can read kept results as resources.
     pub(super) links_results: bool,
 }
@@ -76,13 +74,6 @@ pub(super) fn written<'a>(result: &'a ToolResult, format: ResultFormat<'_>) -> C
         }
     } else {
         structured = structured.filter(|value| format.takes(value));
-        // The protocol requires the structure as text as well, which doubles its size.
-        if let Some(value) = &structured {
-            let note = repeated(format.limit);
-            if value.len() + result.text().len() > format.limit.saturating_add(note.len()) {
-                content = vec![Block::Text(note.into())];
-            }
-        }
         if let Some(own) = result.user_text().filter(|text| *text != result.text() && !is_cut) {
             content.push(Block::Changed(
                 json!({"type": "text", "text": own, "annotations": {"audience": ["user"]}}),
@@ -141,11 +132,6 @@ impl Structure<'_> {
         }
     }
 
-    /// Returns the number of bytes of its JSON.
-    fn len(&self) -> usize {
-        self.text().len()
-    }
-
     fn fits(&self, schema: Option<&Value>) -> bool {
         schema.is_none_or(|schema| {
             let limits = ValidationLimits::default();
@@ -159,14 +145,6 @@ impl Structure<'_> {
             Self::Value(value) => value.into_owned(),
         }
     }
-}
-
-/// Returns the replacement for a text that repeats a structure, if the two together exceed the
-/// limit.
-fn repeated(limit: usize) -> String {
-    format!(
-        "[the result is in `structuredContent`; with its text as well it would be larger than `max_result_bytes`, {limit}]"
-    )
 }
 
 /// Returns the result as JSON: its structured value, or its text if it has nothing else.
