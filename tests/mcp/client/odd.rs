@@ -140,6 +140,30 @@ async fn the_data_of_an_error_is_bounded() {
 }
 
 #[tokio::test]
+async fn members_that_are_no_part_of_the_protocol_are_named() {
+    for (result, told) in [
+        (r#"{"content":[{"type":"text","text":"x"}],"isError":false,"_meta":{"a":1}}"#, None),
+        (r#"{"content":[{"type":"text","text":"x"}],"nextSteps":["y"]}"#, Some("`nextSteps`")),
+        (
+            r#"{"b":{"c":1},"content":[{"type":"text","text":"x","lang":"de","lang":1},{"type":"text","text":"y","lang":2}],"a":0}"#,
+            Some("`a`, `b`, `content[].lang`"),
+        ),
+        (r#"{"content":"x","next\u202e":1}"#, Some("`next`")),
+        (r#"{"content":{"type":"text","text":"x","n":0},"m":1}"#, Some("`content[].n`, `m`")),
+        (r#"{"1":1,"2":2,"3":3,"4":4,"5":5,"6":6,"content":[]}"#, Some("`1`, `2`, `3`, `4`, `5`")),
+    ] {
+        let mounted = mounted(one_tool(), &format!(r#""result":{result}"#), false).await;
+        assert!(!mounted.call("t", "{}").await.is_error(), "{result}");
+        let notices = mounted.status().notices;
+        let expected = told.map(|names| {
+            format!("its results have members that are no part of the protocol, left out: {names}")
+        });
+        assert_eq!(notices, expected.into_iter().collect::<Vec<_>>(), "{result}");
+        mounted.close().await;
+    }
+}
+
+#[tokio::test]
 async fn an_empty_list_of_parts_is_an_empty_result() {
     let mounted = mounted(one_tool(), r#""result":{"content":[]}"#, false).await;
     let result = mounted.call("t", "{}").await;

@@ -33,6 +33,7 @@ mod status;
 mod stdio;
 mod subscriptions;
 mod text;
+mod unread;
 
 use std::fmt;
 use std::path::PathBuf;

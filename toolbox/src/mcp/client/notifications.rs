@@ -1,6 +1,6 @@
 //! Notifications of a server, and counts of its invalid messages.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,6 +30,8 @@ pub(super) struct Notifications {
     too_long: AtomicU64,
     broken_text: AtomicU64,
     misfits: Mutex<BTreeMap<String, Misfits>>,
+    /// The members of results that were left out.
+    unread: Mutex<BTreeSet<String>>,
     /// The observer of the messages of this connection.
     frames: Option<FrameTap>,
     /// The telemetry of the requests of this connection.
@@ -85,6 +87,9 @@ const WAITING_UPDATES: usize = 64;
 /// The maximum number of reports that wait for their call.
 const MAX_EARLY: usize = 64;
 
+/// The most names of members that are left out of results.
+const MAX_UNREAD: usize = 16;
+
 /// The maximum length of a report's message, in bytes.
 const MAX_MESSAGE: usize = 4096;
 
@@ -103,6 +108,7 @@ impl Notifications {
             too_long: AtomicU64::new(0),
             broken_text: AtomicU64::new(0),
             misfits: Mutex::default(),
+            unread: Mutex::default(),
         })
     }
 
@@ -262,7 +268,29 @@ impl Notifications {
         let misfits = misfits.iter().map(|(tool, Misfits { count, last })| {
             format!("`{tool}`: {count} of its results did not fit its output schema: {last}")
         });
-        counted.chain(misfits).collect()
+        let unread = self.unread.lock();
+        let unread = (!unread.is_empty()).then(|| {
+            let names: Vec<String> = unread.iter().map(|name| format!("`{name}`")).collect();
+            format!(
+                "its results have members that are no part of the protocol, left out: {}",
+                names.join(", ")
+            )
+        });
+        counted.chain(misfits).chain(unread).collect()
+    }
+
+    /// Notes members of a result that are left out.
+    pub(super) fn note_unread(&self, names: Vec<String>) {
+        if names.is_empty() {
+            return;
+        }
+        let mut unread = self.unread.lock();
+        for name in names {
+            if unread.len() < MAX_UNREAD && !unread.contains(&name) {
+                tracing::warn!(server = &*self.server, name, "a member of a result is left out");
+                unread.insert(name);
+            }
+        }
     }
 
     /// Counts a result that does not match the output schema of its tool; the result is delivered

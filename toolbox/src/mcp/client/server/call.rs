@@ -18,6 +18,7 @@ use crate::mcp::client::http::lost_session;
 use crate::mcp::client::questions::{CallRounds, InputAnswers, InputRequired};
 use crate::mcp::client::server_request::ServerRequest;
 use crate::mcp::client::text;
+use crate::mcp::client::unread::unread_members;
 use crate::text::{QUOTED, cut, quote};
 
 /// The error code with which a server of an older version names pages that the user has to open.
@@ -200,7 +201,12 @@ impl Server {
             let first = std::mem::take(&mut is_first);
             let required = match connection.call(request, answers, context, first).await {
                 Ok(raw) => match answer::read(request, tool_name, &raw) {
-                    ServerAnswer::Result(result) => return Ok(Conversed::Result(result)),
+                    ServerAnswer::Result(result) => {
+                        if matches!(request, ServerRequest::Tool { .. }) {
+                            connection.notifications.note_unread(unread_members(&raw));
+                        }
+                        return Ok(Conversed::Result(result));
+                    }
                     ServerAnswer::Task => {
                         let task = ServerTask::begun(&raw).map_err(ConnectionError::Unread)?;
                         return Ok(Conversed::Task(task));
