@@ -20,5 +20,6 @@ mod odd;
 mod program_grants;
 mod read;
 mod sign_in_midway;
+mod streams;
 pub(crate) mod support;
 mod tasks;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod apply;
+mod backoff;
 mod connection;
 mod connection_error;
 mod envelope;

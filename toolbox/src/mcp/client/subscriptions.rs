@@ -4,7 +4,7 @@
 #![expect(deprecated, reason = "servers of older versions know no other requests")]
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -15,12 +15,10 @@ use rmcp::service::Peer;
 
 use tokio::sync::broadcast::error::RecvError;
 
+use super::backoff::Backoff;
 use super::connection::Connection;
 use crate::collection::{Resources, WantedUris};
 use crate::resource::{at_server, prefixed};
-
-/// The time after which a subscription that ended is opened again.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// The time in which several changes of what is wanted count as one.
 const SETTLING: Duration = Duration::from_millis(20);
@@ -105,7 +103,7 @@ impl Connection {
         wanted: &mut OwnUris<'_>,
     ) {
         let peer: &Peer<RoleClient> = self.peer();
-        let mut failures = 0_u32;
+        let (mut failures, mut backoff) = (0_u32, Backoff::default());
         while failures < 3 {
             let uris = if updates { wanted.current() } else { BTreeSet::new() };
             let Some(filter) = filter(announced, &uris) else {
@@ -115,6 +113,8 @@ impl Connection {
                 wanted.changed().await;
                 continue;
             };
+            let began = Instant::now();
+            let mut was_heard = false;
             match peer.listen(filter).await {
                 Err(_) => failures += 1,
                 Ok(mut subscription) => {
@@ -123,7 +123,10 @@ impl Connection {
                     while !is_outdated {
                         tokio::select! {
                             next = subscription.next() => match next {
-                                Ok(Some(_)) => self.notifications.list_changed(),
+                                Ok(Some(_)) => {
+                                    was_heard = true;
+                                    self.notifications.list_changed();
+                                }
                                 _ => break,
                             },
                             () = wanted.changed(), if updates => {}
@@ -137,7 +140,8 @@ impl Connection {
                     }
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            let lived = began.elapsed();
+            tokio::time::sleep(backoff.after(lived, was_heard).saturating_sub(lived)).await;
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, unfold};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -25,6 +26,7 @@ use super::demand::answered;
 use super::events::{SseEvent, SseParser};
 use super::lost_session;
 use super::parameters::in_envelope_with_headers;
+use super::reopened::Reopened;
 use crate::mcp::client::envelope::{MessageReader, error_of};
 use crate::mcp::client::notifications::Notifications;
 #[cfg(feature = "mcp-oauth")]
@@ -95,6 +97,7 @@ pub(in crate::mcp::client) struct HttpTransport {
     /// `true` after a status of 401 was taken for a lost session, until a call succeeds.
     is_refused: Arc<AtomicBool>,
     stream: Arc<SessionStream>,
+    reopened: Arc<Reopened>,
     /// The tokens granted by the server.
     #[cfg(feature = "mcp-oauth")]
     tokens: Option<Tokens>,
@@ -114,6 +117,7 @@ impl HttpTransport {
             lost: Arc::default(),
             is_refused: Arc::default(),
             stream: Arc::default(),
+            reopened: Arc::default(),
             #[cfg(feature = "mcp-oauth")]
             tokens: None,
         }
@@ -512,6 +516,12 @@ impl StreamableHttpClient for HttpTransport {
             let last = HeaderValue::from_bytes(last.as_bytes());
             headers.insert("last-event-id", last.map_err(|_| unexpected("an event's id is none"))?);
         }
+        match self.reopened.pause(last.as_deref()) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            // The only error after which rmcp asks no more.
+            None => return Err(StreamableHttpError::ServerDoesNotSupportSse),
+        }
+        self.reopened.opened(last.as_deref());
         let response = self.send(self.client.get(&*uri), headers, token).await;
         self.stream.answered();
         let response = response?;
@@ -522,7 +532,15 @@ impl StreamableHttpClient for HttpTransport {
             (status, _) if !status.is_success() => Err(self.refused(Refusal::of(response).await).0),
             (_, BodyKind::Events) => {
                 let reader = last.as_deref().and_then(|last| self.unpark(last));
-                Ok(self.events(response, reader.unwrap_or_else(|| self.reader()), last).boxed())
+                let reader = reader.unwrap_or_else(|| self.reader());
+                let events = self.events(response, reader, last.clone()).boxed();
+                let (reopened, mut last) = (Arc::clone(&self.reopened), last);
+                Ok(Box::pin(events.inspect(move |event| {
+                    if let Ok(event) = event {
+                        reopened.heard(last.as_deref(), event.id.as_deref());
+                        last = event.id.clone().or_else(|| last.take());
+                    }
+                })))
             }
             (_, BodyKind::Json) => Err(unexpected("its stream of events is none")),
             (_, BodyKind::Other(kind)) => Err(StreamableHttpError::UnexpectedContentType(kind)),

@@ -7,6 +7,7 @@ mod demand;
 mod events;
 pub(in crate::mcp::client) mod lost_session;
 mod parameters;
+mod reopened;
 
 pub(super) use address::{SharedClient, address};
 #[cfg(feature = "mcp-oauth")]
