@@ -38,6 +38,7 @@ const TOOLS: &[&str] = &[
     "progress",
     "refuse",
     "slow",
+    "slow_progress",
     "string_id",
     "structured",
     "talk_dirty",
@@ -445,6 +446,21 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
                 );
             }
             result(id, &text_result("done"));
+        }
+        // Reports so many times, each after so many milliseconds, and then answers or never does.
+        "slow_progress" => {
+            let (id, token, given) = (id.clone(), token.clone(), given.clone());
+            std::thread::spawn(move || {
+                for done in 1..=given["reports"].as_u64().unwrap_or(1) {
+                    std::thread::sleep(Duration::from_millis(given["every"].as_u64().unwrap_or(1)));
+                    say(
+                        &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": done}}),
+                    );
+                }
+                if given["answers"] == true {
+                    result(&id, &text_result("done"));
+                }
+            });
         }
         "progress_of_nobody" => {
             let message = "x".repeat(1 << 20);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolbox::call::FailureKind;
 use toolbox::context::TraceContext;
-use toolbox::mcp::ServerState;
+use toolbox::mcp::{ServerConfig, ServerState};
 use toolbox::{ToolCall, ToolContext};
 
 use super::support::{Mounted, misbehaving};
@@ -110,4 +110,34 @@ async fn every_kind_of_content_arrives() {
         ])
     );
     mounted.close().await;
+}
+
+/// Whatever the machine: the silences that are allowed are five times those that are kept.
+#[tokio::test]
+async fn progress_extends_the_time_of_a_call_where_that_is_wanted() {
+    let (limit, most) = (Duration::from_millis(800), Duration::from_millis(2400));
+    let cases = [
+        // The limit in all; the reports; whether an answer follows; the text.
+        (None, 8, true, "did not finish within 800ms"),
+        (Some(most), 8, true, "done"),
+        (Some(most), 0, true, "done"),
+        (Some(most), 2, false, "reported no progress for 800ms"),
+        (Some(most), 100, true, "did not finish within 2.4s"),
+        // Less than the usual limit extends nothing.
+        (Some(Duration::from_millis(1)), 8, true, "did not finish within 800ms"),
+    ];
+    for (most, reports, answers, expected) in cases {
+        let config = misbehaving(&["list", "few", "only", "slow_progress"]).timeout(limit);
+        let config = most.into_iter().fold(config, ServerConfig::max_total_timeout);
+        let mounted = Mounted::of(config).await;
+        let arguments = json!({"reports": reports, "every": 150, "answers": answers}).to_string();
+        let result = mounted.call("slow_progress", &arguments).await;
+        assert!(result.text().contains(expected), "{reports} {most:?}: {}", result.text());
+        let kind = (expected != "done").then_some(FailureKind::TimedOut);
+        assert_eq!(result.failure_kind(), kind, "{reports} {most:?}");
+        if kind.is_some() {
+            assert!(result.text().contains("`\"timeout\"` in toolbox.jsonc"), "{}", result.text());
+        }
+        mounted.close().await;
+    }
 }

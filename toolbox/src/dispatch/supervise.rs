@@ -153,7 +153,7 @@ impl TimeoutSource {
     fn explanation(self) -> &'static str {
         match self {
             Self::Tool => {
-                ", its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`; for the tools of a server `\"timeout\"` in toolbox.jsonc)"
+                ", its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`; for the tools of a server `\"timeout\"` in toolbox.jsonc, or `\"maxTotalTimeout\"`, up to which progress extends it)"
             }
             Self::ToolBox => {
                 ", the timeout of all tools (`ToolBoxBuilder::timeout`, or `#[tool(timeout = \"..\")]` for one)"

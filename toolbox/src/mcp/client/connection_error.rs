@@ -1,5 +1,7 @@
 //! The failure of a connection or of a request over it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::http::lost_session::MAY_HAVE_RUN;
@@ -22,6 +24,8 @@ pub(super) enum ConnectionError {
         #[cfg_attr(not(feature = "mcp-oauth"), allow(dead_code, reason = "for a sign-in"))]
         scopes: Option<String>,
     },
+    /// There was neither an answer nor progress for this time, and the request was given up.
+    Silent(Duration),
     /// The session was lost in a call that may have run. The next request opens another.
     SessionLost,
     /// The connection ended or was never established.
@@ -50,6 +54,7 @@ impl std::fmt::Display for ConnectionError {
                 write!(f, "answered with error {code}: {message}")
             }
             Self::SessionLost => f.write_str(MAY_HAVE_RUN),
+            Self::Silent(limit) => write!(f, "reported no progress for {limit:?}"),
             Self::Unread(reason) | Self::Unauthorized { reason, .. } | Self::Lost(reason) => {
                 f.write_str(reason)
             }

@@ -10,6 +10,7 @@ use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 
+use crate::context::question::OpenTime;
 use crate::context::{CancellationToken, Conversation, Principal, ToolContext};
 use crate::mcp::client::operation::ServerLink;
 use crate::mcp::client::questions::elicit;
@@ -63,10 +64,13 @@ struct Listener {
     number: u64,
     /// Cancelled when the call has ended.
     ended: CancellationToken,
+    /// Told of each report.
+    heard: Arc<Notify>,
 }
 
 impl Listener {
     fn receive(&mut self, report: &ProgressNotificationParam) {
+        self.heard.notify_one();
         // Progress only grows; a smaller value arrived out of order.
         if report.progress > self.done {
             self.done = report.progress;
@@ -178,9 +182,14 @@ impl Notifications {
         let mut listeners = self.listeners();
         let number = listeners.next;
         listeners.next += 1;
-        let ended = CancellationToken::new();
-        let mut listener =
-            Listener { context: context.clone(), done: f64::NEG_INFINITY, number, ended };
+        let (ended, heard) = (CancellationToken::new(), Arc::new(Notify::new()));
+        let mut listener = Listener {
+            context: context.clone(),
+            done: f64::NEG_INFINITY,
+            number,
+            ended,
+            heard: Arc::clone(&heard),
+        };
         listeners.early.retain(|report| {
             let is_ours = report.progress_token == token;
             if is_ours {
@@ -189,7 +198,7 @@ impl Notifications {
             !is_ours
         });
         listeners.calls.insert(token.clone(), listener);
-        Listening { notifications: Arc::clone(self), token }
+        Listening { notifications: Arc::clone(self), token, heard }
     }
 
     /// Answers a question to the user, by the call that it belongs to: one of a server of an older
@@ -355,6 +364,30 @@ fn is_power_of_ten(count: u64) -> bool {
 pub(super) struct Listening {
     notifications: Arc<Notifications>,
     token: ProgressToken,
+    heard: Arc<Notify>,
+}
+
+impl Listening {
+    /// Waits until the call has reported no progress for a time, in which no question to a person
+    /// was open.
+    pub(super) async fn until_silent(&self, limit: Duration, context: &ToolContext) {
+        let open_time = || context.open_time().map_or(Duration::ZERO, OpenTime::total);
+        let mut accounted = open_time();
+        let mut left = limit;
+        loop {
+            match tokio::time::timeout(left, self.heard.notified()).await {
+                Ok(()) => left = limit,
+                Err(_) => {
+                    let total = open_time();
+                    left = total.saturating_sub(accounted);
+                    if left.is_zero() {
+                        return;
+                    }
+                    accounted = total;
+                }
+            }
+        }
+    }
 }
 
 impl Drop for Listening {

@@ -142,6 +142,7 @@ pub(super) fn outcome_of(error: &ConnectionError) -> Outcome {
         ConnectionError::Unread(_) => Outcome::failed("invalid_answer"),
         ConnectionError::Unauthorized { .. } => Outcome::failed("unauthorized"),
         ConnectionError::SessionLost => Outcome::failed("session_lost"),
+        ConnectionError::Silent(_) => Outcome::failed("timeout"),
         ConnectionError::Lost(_) => Outcome::failed("connection_lost"),
     }
 }

@@ -1,6 +1,7 @@
 //! The requests for prompts, resources and completion over one connection.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, ListPromptsRequest,
@@ -92,13 +93,19 @@ impl Connection {
         answers: InputAnswers,
         context: &ToolContext,
         is_first: bool,
+        silence: Option<Duration>,
     ) -> Result<String, ConnectionError> {
         let takes_tasks = matches!(request, ServerRequest::Tool { .. });
         let options = self.call_options(context, takes_tasks);
         let origin = RequestOrigin { context: Some(context), joins_call: is_first };
         let sent = self.send_from(request.with_answers(answers), options, origin).await?;
-        let _listening = self.notifications.listen(sent.handle.progress_token.clone(), context);
-        Ok(self.answer(sent).await?.raw)
+        let listening = self.notifications.listen(sent.handle.progress_token.clone(), context);
+        let Some(limit) = silence else { return Ok(self.answer(sent).await?.raw) };
+        tokio::select! {
+            biased;
+            answer = self.answer(sent) => Ok(answer?.raw),
+            () = listening.until_silent(limit, context) => Err(ConnectionError::Silent(limit)),
+        }
     }
 
     /// Sends a request about a task of a call, and returns the text of its result.

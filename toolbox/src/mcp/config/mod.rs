@@ -167,6 +167,7 @@ impl Config {
         let closed = unreadable || given.is_refused("blacklist") || given.is_refused("allow");
         let usual = ServerDefaults {
             timeout: given.time("timeout"),
+            max_total_timeout: given.time("maxTotalTimeout"),
             connect_timeout: given.time("connectTimeout"),
             retries: given.count("retries"),
             strict: given.flag("strict"),
@@ -240,6 +241,7 @@ impl Config {
 /// Defaults for servers that set no values of their own.
 struct ServerDefaults {
     timeout: Option<Duration>,
+    max_total_timeout: Option<Duration>,
     connect_timeout: Option<Duration>,
     retries: Option<u64>,
     strict: Option<bool>,
@@ -340,6 +342,9 @@ fn assembled(
     let mut config = config?.enabled(is_used);
     if let Some(timeout) = fields.time("timeout").or(usual.timeout) {
         config = config.timeout(timeout);
+    }
+    if let Some(timeout) = fields.time("maxTotalTimeout").or(usual.max_total_timeout) {
+        config = config.max_total_timeout(timeout);
     }
     if let Some(timeout) = fields.time("connectTimeout").or(usual.connect_timeout) {
         config = config.connect_timeout(timeout);

@@ -22,6 +22,7 @@ pub struct ServerConfig {
     pub(crate) endpoint: ServerEndpoint,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
+    pub(crate) max_total_timeout: Option<Duration>,
     pub(crate) retries: u32,
     pub(crate) deferred: Option<bool>,
     pub(crate) enabled: bool,
@@ -96,6 +97,7 @@ impl ServerConfig {
             endpoint,
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(60),
+            max_total_timeout: None,
             retries: 2,
             deferred: None,
             enabled: true,
@@ -164,6 +166,24 @@ impl ServerConfig {
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
+    }
+
+    /// Lets each report of progress begin the [`timeout`](Self::timeout) of its call anew, up to
+    /// this time in all. Default: progress extends nothing.
+    #[must_use]
+    pub fn max_total_timeout(mut self, timeout: Duration) -> Self {
+        self.max_total_timeout = Some(timeout);
+        self
+    }
+
+    /// Returns the longest time of one call, with what progress adds to it.
+    pub(crate) fn longest_call(&self) -> Duration {
+        self.max_total_timeout.map_or(self.timeout, |most| most.max(self.timeout))
+    }
+
+    /// Returns the longest silence of a call, where progress extends its time.
+    pub(crate) fn longest_silence(&self) -> Option<Duration> {
+        self.max_total_timeout.is_some_and(|most| most > self.timeout).then_some(self.timeout)
     }
 
     /// Sets the number of retries after a failed connection. Default 2.
@@ -235,6 +255,7 @@ impl fmt::Debug for ServerConfig {
         fields
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
+            .field("max_total_timeout", &self.max_total_timeout)
             .field("retries", &self.retries)
             .field("deferred", &self.deferred)
             .field("enabled", &self.enabled)

@@ -130,6 +130,11 @@ pub(super) const SERVER: &[KeySpec] = &[
     key("disabled", ValueKind::Flag, "The opposite of `enabled`. Default false."),
     key("timeout", ValueKind::Time, "The longest a call may take. Default 60s."),
     key(
+        "maxTotalTimeout",
+        ValueKind::Time,
+        "The longest a call may take in all, where each report of progress begins its timeout anew. Default: progress extends nothing.",
+    ),
+    key(
         "connectTimeout",
         ValueKind::Time,
         "The longest it may take until the server has listed its tools. Default 10s.",
@@ -279,6 +284,11 @@ pub(super) const SETTINGS: &[KeySpec] = &[
         "timeout",
         ValueKind::Time,
         "The longest a call may take, for servers that say nothing. Default 60s.",
+    ),
+    key(
+        "maxTotalTimeout",
+        ValueKind::Time,
+        "The longest a call may take in all, where each report of progress begins its timeout anew, for servers that say nothing. Default: progress extends nothing.",
     ),
     key(
         "connectTimeout",

@@ -104,6 +104,13 @@ impl Server {
                 result
             }
             Err(ConnectionError::Unread(reason)) => answer::unreadable(tool_name, &reason),
+            Err(ConnectionError::Silent(limit)) => {
+                let effect = if tool.repeats { "" } else { "; whether it took effect is unknown" };
+                let text = format!(
+                    "tool `{tool_name}` reported no progress for {limit:?}, its own timeout (`\"timeout\"` in toolbox.jsonc){effect}"
+                );
+                ToolResult::failure(FailureKind::TimedOut, text)
+            }
             Err(ConnectionError::SessionLost) => ToolResult::failure(
                 FailureKind::OutcomeUnknown,
                 format!(
@@ -197,9 +204,12 @@ impl Server {
         let tool_name = context.tool_name();
         let (mut rounds, mut answers) = (CallRounds::default(), InputAnswers::default());
         let mut is_first = true;
+        // The gate holds the time of a call, and that of what progress does not extend.
+        let of_tool = matches!(request, ServerRequest::Tool { .. });
+        let silence = self.config.longest_silence().filter(|_| of_tool);
         loop {
             let first = std::mem::take(&mut is_first);
-            let required = match connection.call(request, answers, context, first).await {
+            let required = match connection.call(request, answers, context, first, silence).await {
                 Ok(raw) => match answer::read(request, tool_name, &raw) {
                     ServerAnswer::Result(result) => {
                         if matches!(request, ServerRequest::Tool { .. }) {
