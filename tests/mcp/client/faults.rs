@@ -199,11 +199,11 @@ async fn a_call_has_one_result_however_often_it_is_answered() {
 async fn a_repeating_cursor_ends_the_list() {
     // (the list, its tools, what is said of it)
     let cases = [
-        ("repeats", 29, None),
-        ("blank", 29, None),
-        ("blank_once", 29, None),
-        ("blank_page", 29, None),
-        ("renamed", 29, Some("repeats a page")),
+        ("repeats", 30, None),
+        ("blank", 30, None),
+        ("blank_once", 30, None),
+        ("blank_page", 30, None),
+        ("renamed", 30, Some("repeats a page")),
         ("stuck", 2, Some("repeats a page or a cursor")),
         ("endless", 100, Some("goes on after 100 pages")),
     ];
@@ -234,7 +234,7 @@ async fn every_page_of_a_list_is_read() {
 async fn a_malformed_tool_spoils_no_other() {
     let mounted = Mounted::new(&["list", "malformed"]).await;
     let status = mounted.status();
-    assert_eq!(status.tools.len(), 29);
+    assert_eq!(status.tools.len(), 30);
     let withheld: Vec<_> =
         status.withheld.iter().map(|tool| (tool.name.as_str(), tool.reason)).collect();
     let invalid = WithheldReason::Invalid;
@@ -256,7 +256,7 @@ async fn a_malformed_tool_spoils_no_other() {
 async fn a_byte_that_is_no_utf_8_costs_itself_alone() {
     let mounted = Mounted::new(&["list", "latin"]).await;
     let status = mounted.status();
-    assert_eq!((status.tools.len(), status.withheld.len()), (29, 0), "{status:?}");
+    assert_eq!((status.tools.len(), status.withheld.len()), (30, 0), "{status:?}");
     assert!(status.notices.iter().any(|notice| notice.contains("no UTF-8")), "{status:?}");
     assert!(mounted.toolbox.definitions().iter().any(|tool| tool.description == "caf\u{fffd}"));
     mounted.close().await;
@@ -266,7 +266,7 @@ async fn a_byte_that_is_no_utf_8_costs_itself_alone() {
 async fn the_first_of_two_tools_of_one_name_is_used() {
     let mounted = Mounted::new(&["list", "twice"]).await;
     let status = mounted.status();
-    assert_eq!(status.tools.len(), 29);
+    assert_eq!(status.tools.len(), 30);
     assert_eq!(status.withheld[0].name, "echo");
     let tool = mounted.toolbox.get("s_echo").expect("the first is there");
     assert_eq!(tool.description(), "Does what `echo` says.");

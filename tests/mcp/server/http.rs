@@ -99,6 +99,71 @@ async fn hosts_and_origins_can_be_named() {
     served.stop().await;
 }
 
+/// What a browser asks before a page may call, and what it lets the page read.
+#[tokio::test]
+async fn pages_that_are_let_in_may_call_from_another_origin() {
+    let tokens = [None, Some("a-token-of-some-length")];
+    for token in tokens {
+        let service = service().allow_origin("https://app.example");
+        let service = token.into_iter().fold(service, Service::bearer_token);
+        let served = Served::start(service).await;
+        let ask =
+            Request::new("OPTIONS", "").header("access-control-request-method", "POST").header(
+                "access-control-request-headers",
+                "authorization,mcp-param-region,content-type",
+            );
+        for (origin, is_let_in) in [
+            ("https://app.example", true),
+            ("https://app.example:443", true),
+            ("https://evil.example", false),
+            ("http://app.example", false),
+            ("null", false),
+        ] {
+            let asked = served.send(&ask.clone().header("origin", origin)).await;
+            let call = Request::call("add", json!({"a": 2, "b": 3})).header("origin", origin);
+            let refused = served.send(&call).await;
+            let call = match token {
+                Some(token) => call.header("authorization", &format!("Bearer {token}")),
+                None => call,
+            };
+            let called = served.send(&call).await;
+            let opened = |name: &str| called.header(name).map(str::to_owned);
+            if is_let_in {
+                assert_eq!((asked.status, called.status), (204, 200), "{origin}");
+                assert_eq!(asked.header("access-control-allow-methods"), Some("get, post, delete"));
+                let headers = asked.header("access-control-allow-headers");
+                assert_eq!(headers, Some("authorization,mcp-param-region,content-type"));
+                assert_eq!(asked.header("access-control-allow-private-network"), None);
+                assert_eq!(asked.header("access-control-allow-origin"), Some(origin));
+                assert_eq!(opened("access-control-allow-origin").as_deref(), Some(origin));
+                assert_eq!(opened("vary").as_deref(), Some("origin"));
+                assert!(
+                    opened("access-control-expose-headers")
+                        .is_some_and(|all| all.contains("mcp-session-id"))
+                );
+                // A page has to see that a token is needed.
+                assert_eq!(refused.status, if token.is_some() { 401 } else { 200 });
+                assert_eq!(refused.header("access-control-allow-origin"), Some(origin));
+            } else {
+                assert_eq!((asked.status, called.status), (403, 403), "{origin}");
+                assert_eq!(asked.header("access-control-allow-origin"), None);
+                assert_eq!(opened("access-control-allow-origin"), None);
+            }
+        }
+        let private = ask.clone().header("origin", "https://app.example");
+        let private = private.header("access-control-request-private-network", "true");
+        let asked = served.send(&private).await;
+        assert_eq!(asked.header("access-control-allow-private-network"), Some("true"));
+        // What is no page sees nothing of it, and a question that is none is another method.
+        let call = Request::call("add", json!({"a": 2, "b": 3}));
+        assert_eq!(served.send(&call).await.header("access-control-allow-origin"), None);
+        let plain = Request::new("OPTIONS", "").header("origin", "https://app.example");
+        let status = served.send(&plain).await.status;
+        assert_eq!(status, if token.is_some() { 401 } else { 405 });
+        served.stop().await;
+    }
+}
+
 #[tokio::test]
 async fn the_path_may_end_with_a_slash() {
     let served = Served::start(service()).await;
@@ -439,10 +504,18 @@ async fn and_a08_failures_are_results_over_http_too() {
             assert_eq!(message["result"]["isError"], true, "{answer:?}");
         }
     }
-    for body in ["{", "", "[]", "null", "{\"jsonrpc\":\"2.0\"}", "\u{0}"] {
+    for (body, code) in [
+        ("{", -32700),
+        ("", -32700),
+        ("null", -32700),
+        ("\u{0}", -32700),
+        // JSON, and no message.
+        ("[]", -32600),
+        ("{\"jsonrpc\":\"2.0\"}", -32600),
+    ] {
         let answer = served.send(&Request::new("POST", body)).await;
         assert_eq!(answer.status, 400, "{body}: {answer:?}");
-        assert_eq!(answer.message()["error"]["code"], -32700, "{body}: {answer:?}");
+        assert_eq!(answer.message()["error"]["code"], code, "{body}: {answer:?}");
     }
     served.stop().await;
 }

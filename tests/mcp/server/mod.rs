@@ -5,6 +5,7 @@
 mod apps;
 mod arguments;
 mod asking;
+mod batches;
 mod ends;
 mod envelopes;
 mod gateway_offers;

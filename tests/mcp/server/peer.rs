@@ -135,6 +135,14 @@ impl Peer {
         message
     }
 
+    /// Returns the next line, which may be a list of messages.
+    pub(super) async fn list(&mut self) -> Value {
+        let mut line = String::new();
+        let read = timeout(PATIENCE, self.input.read_line(&mut line)).await;
+        assert!(read.expect("nothing came").unwrap() > 0, "the server closed the connection");
+        serde_json::from_str(&line).unwrap()
+    }
+
     /// Returns the answer to a request; notifications on the way are kept.
     pub(super) async fn answer(&mut self, id: i64) -> Value {
         loop {

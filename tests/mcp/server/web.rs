@@ -111,6 +111,12 @@ impl Request {
         headers.iter().fold(self, |request, (name, value)| request.header(name, value))
     }
 
+    /// Changes the body.
+    pub(super) fn body(mut self, change: impl FnOnce(&str) -> String) -> Self {
+        self.body = change(std::str::from_utf8(&self.body).unwrap()).into_bytes();
+        self
+    }
+
     pub(super) fn at(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
@@ -168,6 +174,12 @@ impl Response {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(own, _)| *own == name).map(|(_, value)| value)
+    }
+
+    /// Returns the body, or the last event, whatever it is.
+    pub(super) fn any(&self) -> Value {
+        let event = self.body.lines().rev().find_map(|line| line.strip_prefix("data: "));
+        serde_json::from_str(event.unwrap_or(&self.body)).unwrap_or_else(|_| panic!("{self:?}"))
     }
 
     /// Returns the last message: of a body that is one, or of a stream of events.

@@ -13,11 +13,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::answer::Reply;
+use super::answer::{LaterAnswer, Reply};
+use super::batch::{self, BatchAnswers};
 use super::changes;
 use super::client_requests::{ClientRequests, parsed};
 use super::exchange::{Exchange, PeerIdentity};
-use super::open_requests::OpenRequests;
+use super::open_requests::{OpenRequest, OpenRequests};
 use super::outlet::Outlet;
 use super::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, error_message};
 use super::requests::respond;
@@ -62,6 +63,12 @@ pub(super) struct LineConnection {
     tasks: JoinSet<()>,
     /// The session of a client that made the handshake.
     session: SessionTimer,
+}
+
+/// A request that was begun: its answer, or what will be.
+enum Begun {
+    Now(Vec<u8>),
+    Later(OpenRequest, LaterAnswer),
 }
 
 impl LineConnection {
@@ -152,32 +159,83 @@ impl LineConnection {
         if text.is_empty() {
             return None;
         }
+        if text.starts_with(b"[") && self.lifecycle.has_batches() {
+            return self.batch(text);
+        }
         match Message::read(text) {
-            Ok(Message::Request(request)) => self.request(&request),
-            Ok(Message::Notification { method, params }) => {
-                self.notification(&method, params);
+            Ok(Message::Request(request)) => match self.request(&request) {
+                Begun::Now(answer) => Some(answer),
+                Begun::Later(open, answer) => {
+                    let queue = self.output.queue.clone();
+                    self.spawn(Box::pin(async move {
+                        let answer = answer.await;
+                        if open.finish() {
+                            let _ = queue.send(answer.message).await;
+                        }
+                    }));
+                    None
+                }
+            },
+            Ok(message) => {
+                self.take(message);
                 None
             }
-            Ok(Message::Response { id, result }) => {
-                self.requests.answer(&id, parsed(result));
-                None
-            }
-            Ok(Message::Ignored) => None,
             Err(fault) => Some(error_message(fault.id.as_ref(), &fault.error)),
         }
     }
 
-    fn request(&mut self, request: &RequestFrame<'_>) -> Option<Vec<u8>> {
+    /// Returns the answers to a batch, if it has them at once.
+    fn batch(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        let messages = match batch::messages(text) {
+            Ok(messages) => messages,
+            Err(error) => return Some(error_message(None, &error)),
+        };
+        let mut answers = BatchAnswers::default();
+        for message in messages {
+            match message {
+                Ok(Message::Request(request)) => match batch::check(&request) {
+                    Ok(()) => match self.request(&request) {
+                        Begun::Now(answer) => answers.now(answer),
+                        Begun::Later(open, answer) => answers.later(open, answer),
+                    },
+                    Err(error) => answers.now(error_message(Some(&request.id), &error)),
+                },
+                Ok(message) => self.take(message),
+                Err(fault) => answers.fault(&fault),
+            }
+        }
+        if answers.is_ready() {
+            return answers.list();
+        }
+        let queue = self.output.queue.clone();
+        self.spawn(Box::pin(async move {
+            if let Some(list) = answers.all().await {
+                let _ = queue.send(list).await;
+            }
+        }));
+        None
+    }
+
+    /// Takes a message that has no answer.
+    fn take(&mut self, message: Message<'_>) {
+        match message {
+            Message::Notification { method, params } => self.notification(&method, params),
+            Message::Response { id, result } => self.requests.answer(&id, parsed(result)),
+            Message::Request(_) | Message::Ignored => {}
+        }
+    }
+
+    fn request(&mut self, request: &RequestFrame<'_>) -> Begun {
         let cancellation = self.running.ending().child();
         let open = match self.open.begin(&request.id, &cancellation) {
             Ok(open) => open,
             // On one stream, an error under this id would be taken for the answer to the first
             // request.
-            Err(error) => return Some(error_message(None, &error)),
+            Err(error) => return Begun::Now(error_message(None, &error)),
         };
         let meta = match request.meta() {
             Ok(meta) => meta,
-            Err(error) => return Some(error_message(Some(&request.id), &error)),
+            Err(error) => return Begun::Now(error_message(Some(&request.id), &error)),
         };
         let exchange = Exchange {
             shared: &self.shared,
@@ -197,17 +255,8 @@ impl LineConnection {
             self.session = SessionTimer::begin(reporter, McpSide::Server, Some(version), network);
         }
         match reply {
-            Reply::Now(answer) => Some(answer.message),
-            Reply::Later(answer) => {
-                let queue = self.output.queue.clone();
-                self.spawn(Box::pin(async move {
-                    let answer = answer.await;
-                    if open.finish() {
-                        let _ = queue.send(answer.message).await;
-                    }
-                }));
-                None
-            }
+            Reply::Now(answer) => Begun::Now(answer.message),
+            Reply::Later(answer) => Begun::Later(open, answer),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Serves a box as an MCP server: over standard streams, and, in `http`, over HTTP.
 
 mod answer;
+mod batch;
 mod call;
 mod caller;
 mod changes;

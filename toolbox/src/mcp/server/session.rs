@@ -25,6 +25,13 @@ pub(super) enum Lifecycle {
     Stateless,
 }
 
+impl Lifecycle {
+    /// Returns whether the version of the session has batches.
+    pub(super) fn has_batches(&self) -> bool {
+        matches!(self, Self::Handshake(handshake) if handshake.version.has_batches())
+    }
+}
+
 /// The result of a handshake.
 pub(super) struct Handshake {
     pub(super) version: ProtocolVersion,

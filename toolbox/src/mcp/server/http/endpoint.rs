@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use tokio::sync::mpsc;
@@ -13,15 +13,19 @@ use tokio::sync::mpsc;
 use super::authority::AllowedOrigins;
 use super::bearer::{self, ResourceMetadata};
 use super::body::{self, Outgoing};
+use super::cors;
+use super::event_log::EventLog;
 use super::event_stream::{EventStream, LiveAnswer, LiveMessage};
 use super::headers::{self, HeaderVersion, LAST_EVENT, METHOD, SESSION, text};
 use super::responses::{Refusal, answered, json_response};
 use super::sessions::{HttpSession, HttpSessions};
 use super::share::{ConnectionShares, HttpConnection, RequestGuards};
 use crate::context::Principal;
-use crate::mcp::server::answer::Reply;
+use crate::mcp::server::answer::{Answer, Reply};
+use crate::mcp::server::batch::{self, BatchAnswers};
 use crate::mcp::server::client_requests::{ClientRequests, parsed};
 use crate::mcp::server::exchange::{Exchange, PeerIdentity};
+use crate::mcp::server::open_requests::OpenRequest;
 use crate::mcp::server::operation;
 use crate::mcp::server::outlet::Outlet;
 use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, RequestMeta};
@@ -78,11 +82,28 @@ impl Endpoint {
         request: Request,
         connection: Option<&HttpConnection>,
     ) -> Response {
-        let options = &self.shared.options.http;
-        let (parts, body) = request.into_parts();
-        if let Err(refusal) = self.allowed.check(&parts.uri, &parts.headers) {
+        if let Err(refusal) = self.allowed.check(request.uri(), request.headers()) {
             return refusal.into_response();
         }
+        // Only pages say where they are from, and this one is let in.
+        let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
+            return self.answer_admitted(request, connection).await;
+        };
+        let mut response = match cors::preflight(request.method(), request.headers()) {
+            Some(response) => response,
+            None => self.answer_admitted(request, connection).await,
+        };
+        cors::open_to(&mut response, origin);
+        response
+    }
+
+    async fn answer_admitted(
+        &self,
+        request: Request,
+        connection: Option<&HttpConnection>,
+    ) -> Response {
+        let options = &self.shared.options.http;
+        let (parts, body) = request.into_parts();
         let (mut principal, mut time_left) = (None, None);
         if options.asks_for_token() {
             match bearer::admitted(options, &parts.headers).await {
@@ -147,7 +168,14 @@ impl Endpoint {
         let body = body::read(body, limit, options.http.read_timeout).await;
         let body = body.map_err(|fault| Refusal::of_body(fault, limit))?;
         whole();
-        let message = Message::read(body.trim_ascii())?;
+        let body = body.trim_ascii();
+        if body.starts_with(b"[")
+            && let Ok(session) = self.session(headers, principal.as_ref())
+            && session.lifecycle().has_batches()
+        {
+            return self.batch(&session, principal.as_ref(), body);
+        }
+        let message = Message::read(body)?;
         let version = version(headers)?;
         if !matches!(message, Message::Request(_)) {
             known(version)?;
@@ -158,33 +186,71 @@ impl Endpoint {
                 // A stateless request is cancelled by closing its connection.
                 headers::check_method(headers, &method).map_err(|_| {
                     let text = "the header Mcp-Method does not match the method";
-                    Refusal::Invalid(ErrorCode::HeaderMismatch, text)
+                    Refusal::Invalid(ProtocolError::new(ErrorCode::HeaderMismatch, text))
                 })?;
-                Ok(StatusCode::ACCEPTED.into_response())
-            }
-            Message::Notification { method, params } => {
-                let session = self.session(headers, principal.as_ref())?;
-                match Notified::read(&method, params) {
-                    Notified::Cancelled(id) => session.open.cancel(&id),
-                    Notified::Initialized => session.tell_changes(&self.shared, &self.running),
-                    Notified::Nothing => {}
-                }
                 Ok(StatusCode::ACCEPTED.into_response())
             }
             Message::Response { .. } | Message::Ignored if version.is_modern() => {
                 let text = "nothing was asked of the client that this could answer";
-                Err(Refusal::Invalid(ErrorCode::InvalidRequest, text))
+                Err(Refusal::Invalid(ProtocolError::new(ErrorCode::InvalidRequest, text)))
             }
-            Message::Response { id, result } => {
+            message => {
                 let session = self.session(headers, principal.as_ref())?;
-                session.requests.answer(&id, parsed(result));
-                Ok(StatusCode::ACCEPTED.into_response())
-            }
-            Message::Ignored => {
-                self.session(headers, principal.as_ref())?;
+                self.take(&session, message);
                 Ok(StatusCode::ACCEPTED.into_response())
             }
         }
+    }
+
+    /// Takes a message of a session that has no answer.
+    fn take(&self, session: &Arc<HttpSession>, message: Message<'_>) {
+        match message {
+            Message::Notification { method, params } => match Notified::read(&method, params) {
+                Notified::Cancelled(id) => session.open.cancel(&id),
+                Notified::Initialized => session.tell_changes(&self.shared, &self.running),
+                Notified::Nothing => {}
+            },
+            Message::Response { id, result } => session.requests.answer(&id, parsed(result)),
+            Message::Request(_) | Message::Ignored => {}
+        }
+    }
+
+    /// Answers a batch of a session as one list.
+    fn batch(
+        &self,
+        session: &Arc<HttpSession>,
+        principal: Option<&Principal>,
+        body: &[u8],
+    ) -> Result<Response, Refusal> {
+        let messages = batch::messages(body).map_err(Refusal::Invalid)?;
+        let (stream, mut answers) = (session.stream(), BatchAnswers::default());
+        for message in messages {
+            match message {
+                Ok(Message::Request(request)) => {
+                    let begun =
+                        batch::check(&request).and_then(|()| request.meta()).and_then(|meta| {
+                            self.begin(session, principal.cloned(), &request, meta, &stream.1)
+                        });
+                    match begun {
+                        Ok((_, Reply::Now(answer))) => answers.now(answer.message),
+                        Ok((open, Reply::Later(answer))) => answers.later(open, answer),
+                        Err(error) => answers.now(Answer::error(&request.id, &error).message),
+                    }
+                }
+                Ok(message) => self.take(session, message),
+                Err(fault) => answers.fault(&fault),
+            }
+        }
+        if answers.is_ready() {
+            return Ok(match answers.list() {
+                Some(list) => json_response(StatusCode::OK, list),
+                None => StatusCode::ACCEPTED.into_response(),
+            });
+        }
+        let (number, reader) = (stream.0, stream.1.read(None));
+        session.answer_later(stream, answers.all());
+        let keep_alive = self.shared.options.http.keep_alive;
+        Ok(EventStream::session(reader, Some(number), true, keep_alive).into_response())
     }
 
     async fn request(
@@ -291,35 +357,50 @@ impl Endpoint {
         request: &RequestFrame<'_>,
         meta: RequestMeta,
     ) -> Result<Response, Refusal> {
-        let cancellation = session.cancellation();
-        let open = session.open.begin(&request.id, &cancellation);
-        let open = open.map_err(|error| Refusal::error(&request.id, &error))?;
-        let mut lifecycle = session.lifecycle();
         let stream = session.stream();
+        let begun = self.begin(session, principal, request, meta, &stream.1);
+        let (open, reply) = begun.map_err(|error| Refusal::error(&request.id, &error))?;
+        match reply {
+            // Errors of older versions have no status of their own.
+            Reply::Now(answer) => Ok(json_response(StatusCode::OK, answer.message)),
+            Reply::Later(work) => {
+                let (number, reader) = (stream.0, stream.1.read(None));
+                session.answer_later(stream, async move {
+                    let answer = work.await;
+                    open.finish().then_some(answer.message)
+                });
+                let keep_alive = self.shared.options.http.keep_alive;
+                Ok(EventStream::session(reader, Some(number), true, keep_alive).into_response())
+            }
+        }
+    }
+
+    /// Begins a request of a session, whose messages beside the answer go to a stream.
+    fn begin(
+        &self,
+        session: &HttpSession,
+        principal: Option<Principal>,
+        request: &RequestFrame<'_>,
+        meta: RequestMeta,
+        stream: &Arc<EventLog>,
+    ) -> Result<(OpenRequest, Reply), ProtocolError> {
+        let cancellation = session.cancellation();
+        let open = session.open.begin(&request.id, &cancellation)?;
+        let mut lifecycle = session.lifecycle();
         let exchange = Exchange {
             shared: &self.shared,
             running: &self.running,
             lifecycle: &mut lifecycle,
             peer: &session.peer(principal),
-            outlet: &Outlet::Log(Arc::clone(&stream.1)),
+            outlet: &Outlet::Log(Arc::clone(stream)),
             requests: &session.requests,
             cancellation,
         };
-        match respond(exchange, request, meta) {
-            // Errors of older versions have no status of their own.
-            Reply::Now(answer) => {
-                if request.method == "initialize" {
-                    session.set_lifecycle(lifecycle);
-                }
-                Ok(json_response(StatusCode::OK, answer.message))
-            }
-            Reply::Later(work) => {
-                let (number, reader) = (stream.0, stream.1.read(None));
-                session.answer_later(stream, open, work);
-                let keep_alive = self.shared.options.http.keep_alive;
-                Ok(EventStream::session(reader, Some(number), true, keep_alive).into_response())
-            }
+        let reply = respond(exchange, request, meta);
+        if request.method == "initialize" && matches!(reply, Reply::Now(_)) {
+            session.set_lifecycle(lifecycle);
         }
+        Ok((open, reply))
     }
 
     /// Opens the stream of a session, or one again whose connection was lost.

@@ -3,6 +3,7 @@
 mod authority;
 mod bearer;
 mod body;
+mod cors;
 mod endpoint;
 mod event_log;
 mod event_stream;

@@ -22,7 +22,7 @@ pub(super) enum Refusal {
     /// The error of a request.
     Answer(Answer),
     /// The error of a body that is no request, and has no id.
-    Invalid(ErrorCode, &'static str),
+    Invalid(ProtocolError),
     Failed,
 }
 
@@ -54,7 +54,7 @@ impl From<MessageFault> for Refusal {
     fn from(MessageFault { id, error }: MessageFault) -> Self {
         match id {
             Some(id) => Self::error(&id, &error),
-            None => Self::Invalid(ErrorCode::ParseError, "the body is not a JSON-RPC message"),
+            None => Self::Invalid(error),
         }
     }
 }
@@ -84,8 +84,7 @@ impl IntoResponse for Refusal {
                 (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response()
             }
             Self::Answer(answer) => answered(answer),
-            Self::Invalid(code, message) => {
-                let error = ProtocolError::new(code, message);
+            Self::Invalid(error) => {
                 let message = json!({ "jsonrpc": "2.0", "error": error }).to_string();
                 json_response(StatusCode::BAD_REQUEST, message.into_bytes())
             }

@@ -11,11 +11,10 @@ use super::event_log::EventLog;
 use crate::context::{CancellationToken, Conversation, Principal};
 use crate::event::McpSide;
 use crate::future::spawn;
-use crate::mcp::server::answer::LaterAnswer;
 use crate::mcp::server::changes;
 use crate::mcp::server::client_requests::ClientRequests;
 use crate::mcp::server::exchange::PeerIdentity;
-use crate::mcp::server::open_requests::{OpenRequest, OpenRequests};
+use crate::mcp::server::open_requests::OpenRequests;
 use crate::mcp::server::outlet::Outlet;
 use crate::mcp::server::running::ServiceActivity;
 use crate::mcp::server::session::Lifecycle;
@@ -152,19 +151,17 @@ impl HttpSession {
         (number, log)
     }
 
-    /// Answers a request on a stream, whether or not its client stays connected.
+    /// Answers on a stream, whether or not its client stays connected.
     pub(super) fn answer_later(
         self: &Arc<Self>,
         (number, log): (u64, Arc<EventLog>),
-        open: OpenRequest,
-        answer: LaterAnswer,
+        answer: impl Future<Output = Option<Vec<u8>>> + Send + 'static,
     ) {
         self.streams.lock().insert(number, Arc::clone(&log));
         let session = Arc::clone(self);
         spawn(Box::pin(async move {
-            let answer = answer.await;
-            if open.finish() {
-                log.push(answer.message);
+            if let Some(message) = answer.await {
+                log.push(message);
             }
             log.close();
             session.streams.lock().remove(&number);

@@ -70,7 +70,8 @@ impl<'a> Message<'a> {
             return Err(match serde_json::from_str::<IgnoredAny>(text) {
                 Err(error) => unreadable(&error.to_string()),
                 Ok(_) if text.starts_with('[') => {
-                    let message = "batches are not part of the protocol: send one message each";
+                    let message =
+                        "batches are part of 2025-03-26 alone: send each message by itself";
                     let error = ProtocolError::new(ErrorCode::InvalidRequest, message);
                     MessageFault { id: None, error }
                 }

@@ -50,6 +50,11 @@ impl ProtocolVersion {
         self >= Self::V2026_07_28
     }
 
+    /// Returns whether several messages may come in one list.
+    pub(in crate::mcp::server) fn has_batches(self) -> bool {
+        self == Self::V2025_03_26
+    }
+
     /// Returns whether audio content is supported.
     pub(in crate::mcp::server) fn has_audio(self) -> bool {
         self >= Self::V2025_03_26
