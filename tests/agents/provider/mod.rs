@@ -116,6 +116,68 @@ async fn every_service_is_asked_in_its_own_way() {
     assert_eq!(seen[6].header("authorization"), None);
 }
 
+/// The ids of a request: of each call, and that of its result.
+fn ids(body: &serde_json::Value) -> Vec<(String, String)> {
+    let messages = body["messages"].as_array().expect("messages");
+    let text = |value: &serde_json::Value| value.as_str().expect("an id").to_owned();
+    let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let calls: Vec<String> = calls.map(|call| text(&call["id"])).collect();
+    let results: Vec<String> = results.map(|result| text(&result["tool_call_id"])).collect();
+    assert_eq!(calls.len(), results.len());
+    calls.into_iter().zip(results).collect()
+}
+
+#[tokio::test]
+async fn ids_of_calls_are_nine_letters_and_digits_where_that_is_wanted() {
+    const DONE: &str =
+        r#"{"choices":[{"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}]}"#;
+    let calls = |ids: &[&str]| {
+        let calls: Vec<_> = ids
+            .iter()
+            .map(|id| serde_json::json!({"id": id, "type": "function", "function": {"name": "add", "arguments": "{\"a\":1,\"b\":2}"}}))
+            .collect();
+        let message = serde_json::json!({"role": "assistant", "tool_calls": calls});
+        let reply =
+            serde_json::json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
+        json(200, "", &reply.to_string())
+    };
+    let replies = [
+        &["call_Abc123defghi", "D681PevKs"][..],
+        // Alike in all that fits, one that is short and taken, one that has no letter.
+        &["call_Abc123defghij", "callAbc10", "__", "é"],
+        &["D681PevKs", "", "toolu_01", "toolu_01"],
+    ];
+    for short in [true, false] {
+        let answers = replies.iter().map(|ids| calls(ids)).chain([json(200, "", DONE)]);
+        let server = Server::start(answers).await;
+        let model = OpenAi::new(KEY, "m").base_url(&server.url);
+        let model = if short { model.short_call_ids(true) } else { model };
+        let agent = Agent::builder(model).tools(tools![add]).build().unwrap();
+        assert_eq!(agent.run("add").await.unwrap().content, "done");
+        let seen = server.seen();
+        let last = ids(&seen[3].body);
+        assert_eq!(last.len(), 10);
+        let mut taken = std::collections::HashSet::new();
+        for (call, result) in &last {
+            assert_eq!(call, result, "{last:?}");
+            assert!(taken.insert(call.clone()), "{last:?}");
+            let is_short = call.len() == 9 && call.bytes().all(|b| b.is_ascii_alphanumeric());
+            // What was made here fits any service.
+            let is_own = !replies.concat().contains(&&**call);
+            assert!(is_short || !short && !is_own, "{call} in {last:?}");
+        }
+        // One that fits is sent as it came, and what was sent stays.
+        assert_eq!(last[1].0, "D681PevKs");
+        if !short {
+            assert_eq!(last[0].0, "call_Abc123defghi");
+        }
+        for (request, count) in [(1, 2), (2, 6)] {
+            assert_eq!(ids(&seen[request].body), last[..count], "request {request}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_may_pass_is_tried_again_and_nothing_else() {
     use ModelErrorKind as Kind;

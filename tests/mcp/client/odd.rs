@@ -198,6 +198,37 @@ async fn a_picture_of_another_form_is_mended_and_one_that_is_none_is_told() {
         assert!(text.contains("which cannot be shown: the data is not base64"), "{data}: {text}");
         mounted.close().await;
     }
+    // Documents too, whose bytes would be refused with each later request.
+    for (blob, kind, expected) in [
+        (
+            "+/+/AQI",
+            Some("application/pdf"),
+            json!({"blob": "+/+/AQI=", "mimeType": "application/pdf"}),
+        ),
+        ("-_-_\r\nAQI=", None, json!({"blob": "+/+/AQI="})),
+        (
+            "<pdf>",
+            Some("application/pdf"),
+            json!({"text": "[a document of type application/pdf, which cannot be shown: the data is not base64: '<' at byte 0]", "mimeType": "application/pdf"}),
+        ),
+        (
+            "A",
+            None,
+            json!({"text": "[a document, which cannot be shown: the data is not base64: its length, 1 bytes, is not a multiple of 4; padding may be missing]"}),
+        ),
+    ] {
+        let mut document = json!({"uri": "test://a", "blob": blob});
+        if let Some(kind) = kind {
+            document["mimeType"] = kind.into();
+        }
+        let case = json!({"content": [{"type": "resource", "resource": document}]});
+        let mounted = mounted(one_tool(), &format!(r#""result":{case}"#), false).await;
+        let result = mounted.call("t", "{}").await;
+        let mut expected = expected;
+        expected["uri"] = "test://a".into();
+        assert_eq!(json!(result.content()), json!([{"type": "resource", "resource": expected}]));
+        mounted.close().await;
+    }
 }
 
 #[tokio::test]

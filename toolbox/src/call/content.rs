@@ -89,7 +89,7 @@ pub struct Media {
 /// assert_eq!((page.uri.as_str(), page.text.as_deref()), ("docs://intro", Some("# Welcome")));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", from = "arrived::ResourceThatCame")]
 #[non_exhaustive]
 pub struct ResourceContents {
     /// The URI of the resource, such as `file:///notes.md`.
@@ -101,7 +101,7 @@ pub struct ResourceContents {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Its bytes in base64, when it is not.
-    #[serde(default, deserialize_with = "arrived::blob", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
     /// The `_meta` of the document itself, beside that of the [part](Content::meta).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]

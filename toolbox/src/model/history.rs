@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::call_ids::{is_good_id, rename_calls};
 use super::reply::{Finish, Part, Reply};
 use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
 use crate::context::keeper::{TranscriptResults, named_handle};
@@ -256,15 +257,6 @@ impl History {
             reply.finish
         );
         Replied::CutOff(Unanswered { history: self, reply }.answer_rest([], &text))
-    }
-
-    /// Returns the ids of all calls so far.
-    fn ids(&self) -> HashSet<String> {
-        let mut ids = HashSet::new();
-        for step in self.steps() {
-            ids.extend(step.reply.tool_calls().map(|call| call.id.clone()));
-        }
-        ids
     }
 
     /// Returns `true` if a reply makes few calls and their ids are valid and free. This is the
@@ -654,23 +646,11 @@ fn joined(content: &[Content]) -> Cow<'_, str> {
     }
 }
 
-fn calls_mut(reply: &mut Reply) -> impl Iterator<Item = &mut ToolCall> {
+pub(super) fn calls_mut(reply: &mut Reply) -> impl Iterator<Item = &mut ToolCall> {
     reply.parts.iter_mut().filter_map(|part| match part {
         Part::Call { call, .. } => Some(call),
         _ => None,
     })
-}
-
-/// Gives a new id to each call whose own is taken, or not accepted by services.
-fn rename_calls(reply: &mut Reply, taken: &mut HashSet<String>, repairs: &mut Vec<HistoryRepair>) {
-    for call in calls_mut(reply) {
-        if !is_good_id(&call.id) || taken.contains(&call.id) {
-            let own = new_id(&call.id, taken);
-            let from = std::mem::replace(&mut call.id, own);
-            repairs.push(HistoryRepair::RenamedCall { from, to: call.id.clone() });
-        }
-        taken.insert(call.id.clone());
-    }
 }
 
 /// Changes arguments into a form that every service accepts.
@@ -681,27 +661,6 @@ fn present_arguments(reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) {
             repairs.push(HistoryRepair::MalformedArguments { call_id: call.id.clone() });
         }
     }
-}
-
-/// Returns `true` if every service accepts the id unchanged.
-fn is_good_id(id: &str) -> bool {
-    (1..=64).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-}
-
-/// Returns an id close to `id` that is not taken.
-fn new_id(id: &str, taken: &HashSet<String>) -> String {
-    let base: String = id
-        .chars()
-        .take(40)
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
-        .collect();
-    let base = if base.is_empty() { "call".to_owned() } else { base };
-    // One more candidate than taken ids, so one is free.
-    (taken.len()..=2 * taken.len() + 1)
-        .map(|count| format!("{base}_{count}"))
-        .find(|own| !taken.contains(own))
-        .unwrap_or_default()
 }
 
 /// The longest arguments of a call that a transcript keeps, in bytes; also the default limit of a

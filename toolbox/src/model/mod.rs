@@ -26,6 +26,7 @@
 //! | count what it costs | [`ModelRequest::tokens`], [`RequestTokens`], [`MessageTokens`] |
 //! | keep a transcript | [`History`], [`Message`], [`Step`], [`Replied`], [`Unanswered`] |
 
+mod call_ids;
 mod edit;
 mod error;
 mod fallback;

@@ -131,6 +131,13 @@ impl HttpModel {
         &self.0.settings.model
     }
 
+    /// Returns `true` if the service is at a domain, or below it.
+    pub(super) fn is_at(&self, domain: &str) -> bool {
+        let url = Url::parse(&self.0.settings.base_url).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        host.strip_suffix(domain).is_some_and(|below| below.is_empty() || below.ends_with('.'))
+    }
+
     /// Shows the model and the host; the other settings may be secret.
     pub(super) fn fmt_as(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = Url::parse(&self.0.settings.base_url).ok();

@@ -28,6 +28,8 @@ use crate::wire::{OpenAiChat, OpenAiResponses};
 pub struct OpenAi {
     http: HttpModel,
     responses: bool,
+    /// `None`: as the service at the base URL needs it.
+    short_call_ids: Option<bool>,
 }
 
 settings!(OpenAi);
@@ -42,7 +44,7 @@ impl OpenAi {
     /// local servers.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
         let http = HttpModel::new("openai", &key.into(), Auth::Bearer, model.into());
-        Self { http, responses: false }.base_url("https://api.openai.com/v1")
+        Self { http, responses: false, short_call_ids: None }.base_url("https://api.openai.com/v1")
     }
 
     /// Returns a model with the key in `OPENAI_API_KEY`, at `OPENAI_BASE_URL` if that is set.
@@ -63,6 +65,17 @@ impl OpenAi {
     #[must_use]
     pub fn responses(mut self) -> Self {
         self.responses = true;
+        self
+    }
+
+    /// Sends ids of calls as exactly nine letters and digits, the only ones that Mistral accepts,
+    /// to Chat Completions. Default: `true` at hosts of `mistral.ai`, else `false`.
+    ///
+    /// The transcript keeps the ids that it has. Other servers of Mistral's models may want it too,
+    /// such as vLLM with a tokenizer of `mistral_common`.
+    #[must_use]
+    pub fn short_call_ids(mut self, short: bool) -> Self {
+        self.short_call_ids = Some(short);
         self
     }
 }
@@ -87,7 +100,35 @@ impl Model for OpenAi {
             Box::pin(self.http.respond::<OpenAiResponses>(endpoint, request, deltas))
         } else {
             let endpoint = Endpoint::of("chat/completions");
-            Box::pin(self.http.respond::<OpenAiChat>(endpoint, request, deltas))
+            if !self.short_call_ids.unwrap_or_else(|| self.http.is_at("mistral.ai")) {
+                return Box::pin(self.http.respond::<OpenAiChat>(endpoint, request, deltas));
+            }
+            let mut request = request.clone();
+            request.history = request.history.with_short_call_ids();
+            Box::pin(
+                async move { self.http.respond::<OpenAiChat>(endpoint, &request, deltas).await },
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OpenAi;
+
+    #[test]
+    fn a_domain_is_a_host_or_what_is_below_it() {
+        for (url, expected) in [
+            ("https://api.mistral.ai/v1", true),
+            ("https://mistral.ai", true),
+            ("https://MISTRAL.AI:443/v1", true),
+            ("https://notmistral.ai/v1", false),
+            ("https://mistral.ai.example/v1", false),
+            ("https://example/mistral.ai", false),
+            ("no url", false),
+        ] {
+            let model = OpenAi::new("", "m").base_url(url);
+            assert_eq!(model.http.is_at("mistral.ai"), expected, "{url}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Bytes that another program wrote as base64, brought into the form that every service takes.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::base64;
-use super::{Content, Media};
+use super::{Content, Media, ResourceContents};
 
 impl Content {
     /// Returns an image that another program wrote, or a note that it is none.
@@ -45,11 +46,37 @@ pub(super) fn usual_mime(mime_type: &str) -> String {
     }
 }
 
-/// Reads the bytes of a document, mended; what is no base64 stays, for its reader to refuse.
-pub(super) fn blob<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let blob = Option::<String>::deserialize(deserializer)?;
-    Ok(blob.map(|blob| match base64::mended(&blob) {
-        Ok((Some(mended), _)) => mended,
-        Ok((None, _)) | Err(_) => blob,
-    }))
+/// A document that another program wrote.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResourceThatCame {
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Option<Map<String, Value>>,
+}
+
+impl From<ResourceThatCame> for ResourceContents {
+    /// Mends the bytes of a document; what is no base64 becomes a text that says so.
+    fn from(came: ResourceThatCame) -> Self {
+        let ResourceThatCame { uri, mime_type, mut text, blob, meta } = came;
+        let blob = blob.and_then(|blob| match base64::mended(&blob) {
+            Ok((mended, _)) => Some(mended.unwrap_or(blob)),
+            Err(error) => {
+                text.get_or_insert_with(|| {
+                    let kind = mime_type.as_deref().unwrap_or_default();
+                    let of_type = if kind.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" of type {}", crate::text::quote(kind, 100))
+                    };
+                    format!("[a document{of_type}, which cannot be shown: {error}]")
+                });
+                None
+            }
+        });
+        Self { uri, mime_type, text, blob, meta, ..Self::default() }
+    }
 }

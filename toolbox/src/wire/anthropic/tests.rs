@@ -226,7 +226,7 @@ fn results_stand_first_and_what_the_user_says_behind_them() {
                 {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "eA=="}, "title": "file:///a.pdf"},
                 {"type": "text", "text": "[file:///a.md]\n# A"},
             ]},
-            {"type": "tool_result", "tool_use_id": "c1_1"},
+            {"type": "tool_result", "tool_use_id": "c10000001"},
             {"type": "text", "text": "and?"},
         ])
     );

@@ -190,7 +190,7 @@ fn ids_go_back_only_when_the_model_gave_them() {
     };
     let call = |id: Value| json!({"functionCall": {"id": id, "name": "x", "args": {}}});
     assert_eq!(of(json!([call(json!("a")), call(json!("b"))])), ["a", "b"]);
-    assert_eq!(of(json!([call(json!("a")), call(json!("a"))])), ["a", "a_1"]);
+    assert_eq!(of(json!([call(json!("a")), call(json!("a"))])), ["a", "a00000001"]);
     assert_eq!(of(json!([call(json!("a")), call(Value::Null)])), [Value::Null, Value::Null]);
 }
 
