@@ -99,6 +99,18 @@ fn what_a_service_attaches_to_a_message_goes_back() {
             vec![json!({"reasoning_content": "Let me "}), json!({"reasoning_content": "see."})],
             json!({"reasoning_content": "Let me see."}),
         ),
+        // The name of vLLM, Ollama, Groq and OpenRouter.
+        (
+            json!({"reasoning": "Let me see."}),
+            vec![
+                json!({"reasoning": "Let me "}),
+                json!({"reasoning": "see."}),
+                json!({"reasoning": ""}),
+                json!({"reasoning": null}),
+            ],
+            json!({"reasoning": "Let me see."}),
+        ),
+        (json!({"reasoning": ""}), vec![json!({"reasoning": ""})], json!({})),
         // The same text under another name is shown, and what came goes back.
         (
             json!({"reasoning_content": "", "reasoning": "Let me see."}),
@@ -174,6 +186,8 @@ fn nothing_is_attached_to_nothing() {
     let back = sent_back(whole(&answer));
     assert_eq!(back.get("reasoning_content"), None);
     assert_eq!(back["reasoning_details"], answer["reasoning_details"]);
+    let back = sent_back(whole(&json!({"content": "Done.", "reasoning": "Hm."})));
+    assert_eq!(back.get("reasoning"), None);
     let nothing =
         json!({"content": "", "thinking_blocks": [{"type": "thinking", "thinking": "Hm."}]});
     assert!(whole(&nothing).reply.is_empty());

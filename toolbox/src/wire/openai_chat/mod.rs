@@ -31,8 +31,9 @@ use crate::model::{ModelRequest, ModelResponse};
 ///
 /// There is no flag for failed results; the text says it. Results are text: images, sounds and
 /// documents of a result follow in a message of the user after the last result of the step. Text
-/// beside calls goes before them. Reasoning goes back only beside calls, and only where it came as
-/// `reasoning_content`, empty or not, which is how `DeepSeek` and Moonshot want it. What gateways
+/// beside calls goes before them. Reasoning goes back only beside calls, under the name under which
+/// it came: `reasoning_content`, empty or not, as `DeepSeek` and Moonshot want it, or `reasoning`,
+/// as vLLM, Ollama and Groq do. What gateways
 /// attach and want back goes back as it came: `reasoning_details` of `OpenRouter`,
 /// `thinking_blocks` and `provider_specific_fields` of `LiteLLM`, `extra_content` of Gemini.
 ///

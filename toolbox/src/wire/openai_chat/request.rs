@@ -140,6 +140,8 @@ struct AssistantMessage<'a> {
     content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<&'a Value>,
     /// The data that goes back as it came.
     #[serde(flatten)]
     echoes: BTreeMap<&'static str, &'a Value>,
@@ -193,7 +195,7 @@ impl<'a> AssistantMessage<'a> {
     /// Returns the message of a reply, unless it would be empty.
     fn of(reply: &'a Reply, tools: &DefinitionList) -> Option<Self> {
         let content = Some(reply.content()).filter(|text| !text.trim().is_empty());
-        let mut reasoning_content = None;
+        let (mut reasoning_content, mut reasoning) = (None, None);
         let mut echoes = BTreeMap::new();
         let mut tool_calls = Vec::new();
         for part in &reply.parts {
@@ -205,8 +207,9 @@ impl<'a> AssistantMessage<'a> {
                     echoes: fields_of(echo, &echoes::OF_CALL),
                 }),
                 Part::Reasoning { .. } | Part::Other(_) => {
-                    let reasoning = echo.and_then(|echo| echo.get("reasoning_content"));
-                    reasoning_content = reasoning.or(reasoning_content);
+                    let field = |name: &str| echo.and_then(|echo| echo.get(name));
+                    reasoning_content = field("reasoning_content").or(reasoning_content);
+                    reasoning = field("reasoning").or(reasoning);
                     echoes.extend(fields_of(echo, &echoes::OF_MESSAGE));
                 }
                 Part::Text { .. } => {}
@@ -215,10 +218,10 @@ impl<'a> AssistantMessage<'a> {
         if tool_calls.is_empty() {
             // The services want the reasoning of a step with calls, and some refuse that of an
             // answer.
-            reasoning_content = None;
+            (reasoning_content, reasoning) = (None, None);
             content.as_ref()?;
         }
-        Some(Self { role: "assistant", content, reasoning_content, echoes, tool_calls })
+        Some(Self { role: "assistant", content, reasoning_content, reasoning, echoes, tool_calls })
     }
 }
 

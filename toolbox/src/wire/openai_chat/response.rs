@@ -127,6 +127,8 @@ pub(super) struct Gathered {
     pub(super) reasoning: String,
     /// The field of the reasoning that services want back, empty or not.
     pub(super) wanted_back: Option<String>,
+    /// `true` if reasoning came as a text under `reasoning`, which goes back under that name.
+    pub(super) is_plain_reasoning: bool,
     pub(super) echoes: JoinedEchoes,
     pub(super) content: String,
     pub(super) refusal: String,
@@ -140,6 +142,8 @@ impl Gathered {
         let mut fields = self.echoes.into_fields();
         if let Some(wanted) = self.wanted_back {
             fields.insert("reasoning_content".to_owned(), wanted.into());
+        } else if self.is_plain_reasoning && !fields.contains_key("reasoning_details") {
+            fields.insert("reasoning".to_owned(), self.reasoning.as_str().into());
         }
         let mut echo =
             (!fields.is_empty()).then(|| Echo::new(Dialect::OpenAiChat, Value::Object(fields)));
@@ -197,6 +201,11 @@ pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
     })
 }
 
+/// Returns `true` for a text that says something.
+pub(super) fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty())
+}
+
 /// Returns the text of a model's reasoning: a string, or blocks with text in them.
 pub(super) fn shown_reasoning(value: Value) -> String {
     match value {
@@ -214,7 +223,9 @@ pub(super) fn shown_reasoning(value: Value) -> String {
 
 impl ChatMessage {
     pub(super) fn gather(self) -> Result<Gathered, WireError> {
+        let is_plain_reasoning = is_text(&self.reasoning);
         let mut gathered = Gathered {
+            is_plain_reasoning,
             reasoning: match self.reasoning_content.clone().filter(|text| !text.is_empty()) {
                 Some(text) => text,
                 None => shown_reasoning(self.reasoning),

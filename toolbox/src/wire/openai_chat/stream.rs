@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::calls::{Piece, PieceText, StreamedCalls};
 use super::echoes::{CallEchoes, MessageEchoes};
-use super::response::{ChatEnvelope, Custom, Gathered, nullable, shown_reasoning};
+use super::response::{ChatEnvelope, Custom, Gathered, is_text, nullable, shown_reasoning};
 use crate::model::{Delta, Finish, ModelResponse, Usage};
 use crate::wire::format::mended;
 use crate::wire::lenient;
@@ -232,6 +232,7 @@ impl OpenAiChatStream {
         emit: &mut dyn FnMut(Delta),
     ) -> Result<(), WireError> {
         self.gathered.echoes.add(piece.echoes);
+        self.gathered.is_plain_reasoning |= is_text(&piece.reasoning);
         let wanted = &mut self.gathered.wanted_back;
         let was_empty = wanted.as_ref().is_none_or(String::is_empty);
         if let Some(text) = &piece.reasoning_content {

@@ -176,7 +176,9 @@ fn reasoning_goes_back_beside_calls_where_it_came_from() {
         let sent = messages(after(History::from("x"), reply, []));
         assert_eq!(sent[1].get("reasoning_content"), None);
     }
-    let display = whole(&json!({"content": "x", "reasoning": "hm"}), &Value::Null).unwrap();
+    // Blocks of it are shown, and their form is nobody's to send.
+    let blocks = json!([{"type": "text", "text": "hm"}]);
+    let display = whole(&json!({"content": "x", "reasoning": blocks}), &Value::Null).unwrap();
     assert_eq!(display.parts[0], Part::Reasoning { text: "hm".into(), echo: None });
 }
 
