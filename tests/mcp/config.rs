@@ -354,6 +354,177 @@ fn a_line_for_a_shell_is_refused_with_what_to_write() {
     );
 }
 
+/// Returns a line for each warning of the entry of a server `s`.
+#[track_caller]
+fn warned(entry: &str) -> String {
+    let text = format!(r#"{{"mcp": {{"s": {entry}}}}}"#);
+    let (config, problems) = parse(&text);
+    assert_eq!(problems, [], "{text}");
+    assert_eq!(config.servers().len(), 1, "{text}");
+    let lines = config.warnings().iter().map(|warning| {
+        assert!(warning.is_warning() && warning.to_string().starts_with("warning: "), "{warning}");
+        assert_eq!(warning.server(), Some("s"));
+        warning.summary().replace("conf/toolbox.jsonc:", "")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn values_of_another_kind_are_refused_with_what_to_write() {
+    for (entry, expected) in [
+        (r#"{"command": ["a", 8080]}"#, r#"put it between quotes: "8080""#),
+        (r#"{"command": "a", "args": [1.5]}"#, r#"put it between quotes: "1.5""#),
+        (r#"{"command": "a", "args": [true]}"#, r#"put it between quotes: "true""#),
+        (r#"{"command": "a", "args": [null]}"#, "found `null` in it\n"),
+        (r#"{"command": "a", "args": "-y  pkg"}"#, r#"by itself: ["-y","pkg"]"#),
+        (r#"{"command": "a", "args": ["b", ["c"]]}"#, "= help: write a string"),
+        (r#"{"command": ["a"], "env": {"PORT": 8080}}"#, r#"put it between quotes: "8080""#),
+        (r#"{"command": ["a"], "env": {"DEBUG": false}}"#, r#"put it between quotes: "false""#),
+        (r#"{"command": ["a"], "env": {"N": null}}"#, "= help: leave it out"),
+        (r#"{"url": "http://a", "headers": {"X": 1}}"#, r#"put it between quotes: "1""#),
+        (r#"{"command": ["a"], "timeout": "30"}"#, r#"write "30s" for seconds"#),
+    ] {
+        let (config, problems) = parse(&format!(r#"{{"mcp": {{"s": {entry}}}}}"#));
+        assert_eq!(config.servers(), [], "{entry}");
+        let shown = problems[0].to_string();
+        assert!(shown.contains(expected), "{entry} gives\n{shown}");
+    }
+    // What goes to a model has no value that may be a secret.
+    for entry in [
+        r#"{"command": ["a"], "env": {"PIN": 7351}}"#,
+        r#"{"command": ["a", 7351]}"#,
+        r#"{"command": "a", "args": "--pin 7351"}"#,
+    ] {
+        let summary = parse(&format!(r#"{{"mcp": {{"s": {entry}}}}}"#)).1[0].summary();
+        assert!(!summary.contains("7351"), "{summary}");
+    }
+    server(r#"{"command": "a {env:KEY}"}"#, r#"such as ["a","{env:KEY}"]"#);
+}
+
+#[test]
+fn keys_of_other_programs_are_read_or_named_with_what_to_do() {
+    for key in ["serverUrl", "httpUrl"] {
+        server(&format!(r#"{{"{key}": "https://a.example/mcp"}}"#), "https://a.example/mcp");
+    }
+    server(r#"{"type": "streamable_http", "url": "https://a.example/"}"#, "https://a.example/");
+    for (key, expected) in [
+        ("autoApprove", "leave it out: the host of toolbox decides"),
+        ("alwaysAllow", "leave it out: the host of toolbox decides"),
+        ("disabledTools", "list the tools under `blacklist` of `settings`"),
+        ("includeTools", "list the tools under `allow` of `settings`"),
+        ("envFile", "write the variables under `environment`"),
+        ("tool_timeout_sec", "write `timeout`"),
+        ("transportType", "write `type`"),
+    ] {
+        let expected = format!("unknown key `{key}` of server `s`: {expected}");
+        server(&format!(r#"{{"command": ["a"], "{key}": []}}"#), &expected);
+    }
+    // At another place, the keys there are what helps.
+    check(&[(r#"{"settings": {"disabledTools": []}}"#, "the keys are `deferred`")]);
+}
+
+#[test]
+fn spellings_of_other_programs_are_read_or_named_with_what_to_write() {
+    // A variable as editors write it, and the home directory.
+    for (entry, expected) in [
+        (r#"{"command": ["a", "${env:KEY}"]}"#, r#"arguments: ["secret"]"#),
+        (r#"{"command": ["a", "x${env:NO:-b}$y"]}"#, r#"arguments: ["xb$y"]"#),
+        (r#"{"command": ["a", "${env:NO}"]}"#, "the environment variable `NO`"),
+        (r#"{"command": "~/bin/a"}"#, r#"command: "/home/me/bin/a""#),
+        (r#"{"command": ["~\\a"]}"#, r#"command: "/home/me/a""#),
+        (r#"{"command": ["a"], "cwd": "~"}"#, r#"directory: Some("/home/me")"#),
+        (r#"{"command": ["a"], "cwd": "~b/c"}"#, r#"directory: Some("conf/~b/c")"#),
+    ] {
+        server(entry, expected);
+    }
+    // What cannot be meant as it stands.
+    for (entry, expected) in [
+        (
+            r#"{"command": ["a"], "cwd": "$HOME/x"}"#,
+            "1:41: `cwd` of server `s` holds `$HOME`, which is no variable here: write {env:HOME}",
+        ),
+        (r#"{"command": ["a"], "cwd": "%APPDATA%\\x"}"#, "`%APPDATA%`, which is no variable here"),
+        (r#"{"command": ["a"], "cwd": "${workspaceFolder}/x"}"#, "write the folder itself"),
+        (r#"{"command": "${HOME}/a"}"#, "write {env:HOME}"),
+        (
+            r#"{"command": ["${userHome}/a"]}"#,
+            "`${userHome}`, which is no variable here: write {env:HOME}",
+        ),
+        (r#"{"command": "%USERPROFILE%\\a"}"#, "write {env:USERPROFILE}"),
+        (r#"{"url": "https://a.example/${ID}"}"#, "write {env:ID}"),
+        (
+            r#"{"url": "https://a.example", "headers": {"A": "Bearer ${TOKEN:-hidden}"}}"#,
+            "holds `${TOKEN}`, which is no variable here: write {env:TOKEN}",
+        ),
+        (r#"{"url": "https://a.example", "headers": {"A": "$ENV{X}"}}"#, "`$ENV{X}`"),
+        (r#"{"url": "https://a.example", "headers": {"A": "$env:X"}}"#, "`$env:X`"),
+        (
+            r#"{"url": "https://a.example", "headers": {"A": "${input:api-key}"}}"#,
+            "write {env:API_KEY}, and set it where toolbox is started",
+        ),
+        (
+            r#"{"url": "https://a.example", "headers": {"A": "${file:/x}"}}"#,
+            "write the value itself",
+        ),
+    ] {
+        server(entry, expected);
+        assert!(!read(&format!(r#"{{"mcp": {{"s": {entry}}}}}"#)).contains("hidden"));
+    }
+    // What a program may read by itself is passed on, and it is said.
+    for (entry, expected) in [
+        (
+            r#"{"command": ["a", "${HOME}/x"]}"#,
+            "1:33: `command` of server `s` holds `${HOME}`, which the program gets as it stands: no shell reads it: write {env:HOME}",
+        ),
+        (r#"{"command": "a", "args": ["~/x"]}"#, "holds `~`"),
+        (r#"{"command": "a", "args": ["--dir=$HOME/x"]}"#, "holds `$HOME`"),
+        (r#"{"command": "a", "args": ["%APPDATA%\\x"]}"#, "holds `%APPDATA%`"),
+        (r#"{"command": "a", "env": {"X": "${Y}"}}"#, "`environment` of server `s` holds `${Y}`"),
+    ] {
+        let warned = warned(entry);
+        assert!(warned.contains(expected), "{entry} gives\n{warned}");
+    }
+    for entry in [
+        r#"{"command": ["sh", "-c", "cd $HOME && exec ${X}"]}"#,
+        r#"{"command": "/bin/bash", "args": ["-c", "echo $HOME"]}"#,
+        r#"{"command": "npx", "args": ["mcp-remote@latest", "https://a", "--header", "A:${B}"]}"#,
+        r#"{"command": ["a", "$1", "5$", "pa$$WORD", "a%20b%2F", "100%", "~b", "x~", "${a b}", "${}"]}"#,
+        r#"{"command": ["a"], "env": {"P": "x$YZ", "Q": "{}", "R": "a%hunter%b", "S": "%E2%80%A6"}}"#,
+    ] {
+        assert_eq!(warned(entry), "", "{entry}");
+    }
+}
+
+#[test]
+fn times_that_may_be_meant_in_another_unit_are_questioned() {
+    for (time, expected) in [
+        (
+            "30",
+            r#"`timeout` of server `s` is 30 ms: a number counts milliseconds: write "30s" if seconds are meant, "30ms" if not"#,
+        ),
+        ("999", "is 999 ms"),
+        ("57600000", r#"is 16 hours 0 minutes: write "960m" if that is meant"#),
+        (
+            r#""60000s""#,
+            r#"is 16 hours 40 minutes: write "60000ms" if milliseconds are meant, "1000m" if not"#,
+        ),
+        ("1000", ""),
+        ("60000", ""),
+        (r#""30ms""#, ""),
+        (r#""960m""#, ""),
+        (r#""20000s""#, "is 5 hours 33 minutes"),
+        (r#""4h""#, ""),
+    ] {
+        let warned = warned(&format!(r#"{{"command": ["a"], "timeout": {time}}}"#));
+        assert!(warned.contains(expected), "{time} gives\n{warned}");
+        assert_eq!(warned.is_empty(), expected.is_empty(), "{time} gives\n{warned}");
+    }
+    // The time is that of the file all the same.
+    server(r#"{"command": ["a"], "timeout": 30}"#, "timeout: 30ms");
+    let (config, _) = parse(r#"{"settings": {"connectTimeout": 5}}"#);
+    assert_eq!(config.warnings()[0].server(), None);
+}
+
 #[test]
 fn problems_are_shown_as_a_compiler_shows_them() {
     let (_, problems) = parse("{\n\t\"mcp\": {\"zeit\": {\"command\": \"a b\"}}\n}");

@@ -45,6 +45,11 @@ impl LiveConfig {
                 NOT_APPLIED.to_owned()
             };
             self.report(watch.problems(), is_taken);
+            if is_taken {
+                for warning in watch.config().warnings() {
+                    complain(&clean(&warning.to_string()));
+                }
+            }
             complain(&done);
             if is_taken {
                 self.check_rules(watch.config().clone(), &mut rules);

@@ -33,7 +33,7 @@ impl From<Exit> for ExitCode {
 /// A problem reported beside the result of a command.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Problem {
-    /// `config`, `server` or `withheld`.
+    /// `config`, `warning`, `server`, `withheld` or `rule`.
     pub(super) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<String>,

@@ -22,7 +22,7 @@ use crate::text::clean;
 pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outcome {
     let (configured, watch) = Configured::watched(file);
     let settings = configured.config.settings();
-    for problem in &configured.problems {
+    for problem in configured.reports() {
         complain(&clean(&problem.to_string()));
     }
     let attendance = Attendance::new();

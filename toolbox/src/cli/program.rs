@@ -145,7 +145,12 @@ impl Configured {
     }
 
     pub(super) fn shown_problems(&self) -> Vec<Problem> {
-        self.problems.iter().map(of_config).collect()
+        self.reports().map(of_config).collect()
+    }
+
+    /// Returns the problems and the warnings of the file.
+    pub(super) fn reports(&self) -> impl Iterator<Item = &ConfigProblem> {
+        self.problems.iter().chain(self.config.warnings())
     }
 
     /// Returns the enabled servers.
@@ -219,7 +224,7 @@ pub(super) async fn connected(configured: &Configured, wanted: NeededTools<'_>) 
 
 fn of_config(problem: &ConfigProblem) -> Problem {
     Problem {
-        kind: "config",
+        kind: if problem.is_warning() { "warning" } else { "config" },
         server: problem.server().map(str::to_owned),
         file: Some(problem.file().display().to_string()),
         line: problem.line(),

@@ -36,7 +36,7 @@ const LONGEST_TOKEN: u64 = 4096;
 pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outcome {
     let (configured, watch) = Configured::watched(file);
     let settings = configured.config.settings();
-    for problem in &configured.problems {
+    for problem in configured.reports() {
         complain(&clean(&problem.to_string()));
     }
     let deferred = settings.deferred && !wanted.no_gateway;

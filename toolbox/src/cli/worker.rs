@@ -17,7 +17,7 @@ const URL: &str = "TOOLBOX_NATS_URL";
 
 /// Offers the tools of the servers of a configuration.
 pub(super) async fn program(configured: Configured, wanted: WorkerCommand) -> Outcome {
-    for problem in &configured.problems {
+    for problem in configured.reports() {
         complain(&clean(&problem.to_string()));
     }
     let (servers, options) = match connection(&wanted) {

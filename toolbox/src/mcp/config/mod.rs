@@ -1,10 +1,12 @@
 //! Configuration of servers: one server as a value, and the file that lists many.
 
+mod doubt;
 #[cfg(feature = "mcp-oauth")]
 mod oauth;
 mod problem;
 mod read;
 mod server;
+mod spelling;
 mod table;
 mod variables;
 mod watch;
@@ -13,6 +15,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+#[cfg(feature = "cli")]
+pub(crate) use doubt::{is_mcp_remote, is_shell};
 #[cfg(feature = "mcp-oauth")]
 pub use oauth::IdentityProvider;
 #[cfg(feature = "mcp-oauth")]
@@ -23,6 +27,8 @@ pub(crate) use read::strict;
 use read::{ConfigReader, ObjectValues, RawServer};
 pub use server::ServerConfig;
 pub(crate) use server::{ServerEndpoint, public_url};
+#[cfg(feature = "cli")]
+pub(crate) use spelling::{foreign, variable_of_input};
 #[cfg(feature = "cli")]
 pub(crate) use variables::expanded;
 pub use watch::ConfigWatch;
@@ -63,6 +69,7 @@ const PATH_VARIABLE: &str = "OPENCODE_TOOLBOX_CONFIG";
 pub struct Config {
     servers: Vec<(String, ServerConfig)>,
     settings: Settings,
+    warnings: Vec<ConfigProblem>,
 }
 
 /// The settings of a file that apply to all servers.
@@ -160,7 +167,8 @@ impl Config {
         let Some(mut file) = reader.file() else {
             return (Self::default(), reader.problems);
         };
-        let folder = BaseFolder { of_file: path.parent(), home: environment("HOME") };
+        let home = environment("HOME").or_else(|| environment("USERPROFILE"));
+        let folder = BaseFolder { of_file: path.parent(), home };
         let unreadable = file.is_refused("settings");
         let mut given = file.object("settings").unwrap_or_default();
         // The list of forbidden tools is unknown then.
@@ -173,7 +181,7 @@ impl Config {
             strict: given.flag("strict"),
         };
         let settings = settings(&mut given, &folder);
-        let mut config = Self { servers: Vec::new(), settings };
+        let mut config = Self { servers: Vec::new(), settings, warnings: Vec::new() };
         let mut names = Vec::new();
         for key in ["mcp", "mcpServers"] {
             for server in file.servers(key).unwrap_or_default() {
@@ -183,6 +191,7 @@ impl Config {
         if closed {
             config.servers.clear();
         }
+        config.warnings = reader.warnings;
         (config, reader.problems)
     }
 
@@ -222,6 +231,13 @@ impl Config {
         &self.settings
     }
 
+    /// Returns what is read as it stands and may not be meant so: a time of 30 milliseconds, or
+    /// `${HOME}` in an argument, which no shell expands.
+    #[must_use]
+    pub fn warnings(&self) -> &[ConfigProblem] {
+        &self.warnings
+    }
+
     /// Returns the JSON Schema of the file, generated from the table that the reader uses.
     #[must_use]
     pub fn schema() -> serde_json::Value {
@@ -255,10 +271,18 @@ struct BaseFolder<'a> {
 
 impl BaseFolder<'_> {
     fn path(&self, text: &str) -> PathBuf {
-        match (text.strip_prefix("~/"), &self.home) {
-            (Some(rest), Some(home)) => Path::new(home).join(rest),
-            _ => self.of_file.map_or_else(|| text.into(), |folder| folder.join(text)),
+        let of_file = || self.of_file.map_or_else(|| text.into(), |folder| folder.join(text));
+        self.in_home(text).unwrap_or_else(of_file)
+    }
+
+    /// Returns the path that begins with `~`, if it does and the home directory is known.
+    fn in_home(&self, text: &str) -> Option<PathBuf> {
+        let rest = text.strip_prefix('~')?;
+        let home = Path::new(self.home.as_ref()?);
+        if rest.is_empty() {
+            return Some(home.to_owned());
         }
+        rest.strip_prefix(['/', '\\']).map(|rest| home.join(rest))
     }
 }
 
@@ -373,6 +397,8 @@ fn local_server(
     let environment_place = fields.place("environment");
     let mut command = fields.texts("command")?.into_iter();
     let program = command.next()?;
+    let in_home = folder.in_home(&program).map(|path| path.to_string_lossy().into_owned());
+    let program = in_home.unwrap_or(program);
     let mut arguments: Vec<String> = command.collect();
     if let Some(more) = fields.texts("args") {
         if !arguments.is_empty() {

@@ -40,6 +40,9 @@ pub struct ConfigProblem {
     server: Option<String>,
     message: String,
     help: Option<String>,
+    /// The corrected value, which may be a secret: displayed beside the line that holds it.
+    corrected: Option<String>,
+    is_warning: bool,
 }
 
 /// A position in a file, counted from 1, and its line.
@@ -61,6 +64,8 @@ impl ConfigProblem {
             server: None,
             message: message.into(),
             help: None,
+            corrected: None,
+            is_warning: false,
         }
     }
 
@@ -78,6 +83,18 @@ impl ConfigProblem {
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Adds the corrected value, which follows the hint where the line of the file is displayed.
+    pub(super) fn corrected(mut self, value: impl Into<String>) -> Self {
+        self.corrected = Some(value.into());
+        self
+    }
+
+    /// Makes it a warning: nothing is left out because of it.
+    pub(super) fn warning(mut self) -> Self {
+        self.is_warning = true;
         self
     }
 
@@ -104,7 +121,15 @@ impl ConfigProblem {
         self.place.as_ref().map(|place| place.column)
     }
 
-    /// Returns the server that is left out because of the problem, if it concerns one.
+    /// Returns `true` for a warning of [`Config::warnings`](crate::mcp::Config::warnings), because
+    /// of which nothing is left out.
+    #[must_use]
+    pub fn is_warning(&self) -> bool {
+        self.is_warning
+    }
+
+    /// Returns the server that the problem concerns, if it concerns one. A server with a problem is
+    /// left out, one with a warning is not.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
@@ -139,10 +164,15 @@ impl ConfigProblem {
 
 impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
+        let kind = if self.is_warning { "warning" } else { "error" };
+        write!(f, "{kind}: {}", self.message)?;
+        let help = self.help.as_ref().map(|help| match &self.corrected {
+            Some(value) => format!("{help}: {value}"),
+            None => help.clone(),
+        });
         let Some(place) = &self.place else {
             write!(f, "\n --> {}", self.file.display())?;
-            return match &self.help {
+            return match help {
                 Some(help) => write!(f, "\n  = help: {help}"),
                 None => Ok(()),
             };
@@ -152,7 +182,7 @@ impl fmt::Display for ConfigProblem {
         write!(f, "\n{:gutter$}--> {}:{line}:{column}", "", self.file.display())?;
         write!(f, "\n{:gutter$} |\n{line} | {excerpt}", "")?;
         write!(f, "\n{:gutter$} | {:indent$}{:^<width$}", "", "", "")?;
-        match &self.help {
+        match help {
             Some(help) => write!(f, "\n{:gutter$} = help: {help}", ""),
             None => Ok(()),
         }

@@ -9,8 +9,9 @@ use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
+use super::doubt::expands_itself;
 use super::problem::ConfigProblem;
-use super::table::{FILE, KeySpec, SERVER, ValueKind};
+use super::table::{self, FILE, KeySpec, SERVER, ValueKind};
 use super::variables::{self, VariableFault};
 use crate::context::InvalidRuleError;
 use crate::mcp::names::{InvalidServerNameError, check_server_name, fitting_server_name};
@@ -115,7 +116,11 @@ pub(super) struct ConfigReader<'a> {
     server: Option<String>,
     /// `true` if it is disabled; its variables need not be set then.
     unused: bool,
+    /// `true` if its program expands variables in its arguments.
+    expands: bool,
     pub(super) problems: Vec<ConfigProblem>,
+    /// What nothing is left out for.
+    pub(super) warnings: Vec<ConfigProblem>,
 }
 
 impl<'a> ConfigReader<'a> {
@@ -124,17 +129,37 @@ impl<'a> ConfigReader<'a> {
         file: &'a Path,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file, environment, server: None, unused: false, problems: Vec::new() }
+        Self {
+            text,
+            file,
+            environment,
+            server: None,
+            unused: false,
+            expands: false,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     pub(super) fn problem(&mut self, place: Range<usize>, message: String, help: Option<String>) {
-        let mut problem = ConfigProblem::new(self.file, message)
+        let problem = self.problem_at(place, message, help);
+        self.problems.push(problem);
+    }
+
+    /// Returns a problem of the server that is being read.
+    pub(super) fn problem_at(
+        &self,
+        place: Range<usize>,
+        message: String,
+        help: Option<String>,
+    ) -> ConfigProblem {
+        let problem = ConfigProblem::new(self.file, message)
             .at(self.text, place)
             .of_server(self.server.as_deref());
-        if let Some(help) = help {
-            problem = problem.help(help);
+        match help {
+            Some(help) => problem.help(help),
+            None => problem,
         }
-        self.problems.push(problem);
     }
 
     /// Sets the server that the following problems concern.
@@ -197,9 +222,12 @@ impl<'a> ConfigReader<'a> {
     fn unknown(&mut self, place: Range<usize>, name: &str, keys: &[KeySpec]) {
         let known =
             || keys.iter().flat_map(|key| [key.name].into_iter().chain(key.also.iter().copied()));
-        let help = match nearest_n(name, known(), 1).first() {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => {
+        let of_other =
+            keys.iter().any(|key| key.is("command")).then(|| table::key_of_other(name)).flatten();
+        let help = match (of_other, nearest_n(name, known(), 1).first()) {
+            (Some(help), _) => help.to_owned(),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => {
                 let quoted: Vec<String> = known().map(|key| format!("`{key}`")).collect();
                 format!("the keys are {}", quoted.join(", "))
             }
@@ -208,7 +236,7 @@ impl<'a> ConfigReader<'a> {
         self.problem(place, message, Some(help));
     }
 
-    fn whose(&self) -> String {
+    pub(super) fn whose(&self) -> String {
         self.server.as_ref().map_or_else(String::new, |server| format!(" of server `{server}`"))
     }
 
@@ -225,16 +253,27 @@ impl<'a> ConfigReader<'a> {
             }
             (ValueKind::Time, Value::NumberLit(number)) => {
                 let time = number.value.parse().ok().map(Duration::from_millis).filter(is_sensible);
-                if time.is_none() {
-                    self.mismatch(key, value, number.value);
+                match time {
+                    Some(time) => self.question(key, value, (number.value, "ms"), time),
+                    None => self.mismatch(key, value, number.value),
                 }
                 time.map(ConfigValue::Time)
             }
             (ValueKind::Time, Value::StringLit(_)) => {
                 let text = self.text_of(value, key)?;
                 let time = time(&text).filter(is_sensible);
-                if time.is_none() {
-                    self.mismatch(key, value, &format!("{text:?}"));
+                match time {
+                    Some(time) => {
+                        if let Some(number) = text.strip_suffix('s').map(str::trim_end) {
+                            self.question(key, value, (number, "s"), time);
+                        }
+                    }
+                    None => {
+                        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+                        let help = (is_number && !text.is_empty())
+                            .then(|| format!("write \"{text}s\" for seconds"));
+                        self.mismatch_with(key, value, &format!("{text:?}"), help);
+                    }
                 }
                 time.map(ConfigValue::Time)
             }
@@ -244,7 +283,8 @@ impl<'a> ConfigReader<'a> {
                     self.mismatch(key, value, "an empty string");
                     return None;
                 }
-                Some(ConfigValue::Text(text))
+                let is_path = key.name == "cwd" || key.name.ends_with("File");
+                self.is_plain(value, key, is_path).then_some(ConfigValue::Text(text))
             }
             (ValueKind::OneOf(words), Value::StringLit(_)) => {
                 let text = self.text_of(value, key)?;
@@ -273,6 +313,10 @@ impl<'a> ConfigReader<'a> {
                 }
                 Some(ConfigValue::Texts(texts))
             }
+            (ValueKind::Texts, Value::StringLit(_)) => {
+                self.no_list(value, key);
+                None
+            }
             (ValueKind::Rules, Value::Array(array)) => self.rules(key, array),
             (ValueKind::Map, Value::Object(object)) => self.map(key, object),
             (ValueKind::Object(keys), Value::Object(object)) => {
@@ -289,9 +333,19 @@ impl<'a> ConfigReader<'a> {
     }
 
     fn mismatch(&mut self, key: &KeySpec, value: &Value<'_>, found: &str) {
+        self.mismatch_with(key, value, found, None);
+    }
+
+    fn mismatch_with(
+        &mut self,
+        key: &KeySpec,
+        value: &Value<'_>,
+        found: &str,
+        help: Option<String>,
+    ) {
         let expected = key.kind.expected();
         let message = format!("`{}`{} must be {expected}, found {found}", key.name, self.whose());
-        self.problem(span(value), message, None);
+        self.problem(span(value), message, help);
     }
 
     /// Reads a program without arguments. A shell command line is refused, since nothing would
@@ -302,8 +356,11 @@ impl<'a> ConfigReader<'a> {
             self.mismatch(key, value, "an empty string");
             return None;
         }
-        if text.contains(char::is_whitespace) {
-            let words: Vec<&str> = text.split_whitespace().collect();
+        if text.contains(char::is_whitespace)
+            && let Value::StringLit(literal) = value
+        {
+            // Not the values of its variables.
+            let words: Vec<&str> = literal.value.split_whitespace().collect();
             let message = format!(
                 "`{}`{} is one string with blanks, which would be the name of one program: no shell reads it",
                 key.name,
@@ -312,19 +369,30 @@ impl<'a> ConfigReader<'a> {
             let help = format!(
                 "write the program and each argument by itself, such as {}, or {} for a program with blanks in its name",
                 serde_json::json!(words),
-                serde_json::json!([text]),
+                serde_json::json!([literal.value]),
             );
             self.problem(span(value), message, Some(help));
             return None;
         }
-        Some(ConfigValue::Texts(vec![text]))
+        self.is_plain(value, key, true).then(|| ConfigValue::Texts(vec![text]))
     }
 
     fn texts(&mut self, key: &KeySpec, array: &Array<'_>) -> Option<Vec<String>> {
         // All elements are read, so that every fault is reported.
         let texts: Vec<Option<String>> =
             array.elements.iter().map(|element| self.text_of(element, key)).collect();
-        texts.into_iter().collect()
+        let mut arguments = array.elements.iter();
+        let is_plain = match (key.kind, array.elements.first()) {
+            (ValueKind::Command, Some(program)) => {
+                arguments.next();
+                self.is_plain(program, key, true)
+            }
+            _ => true,
+        };
+        if !self.expands {
+            arguments.for_each(|argument| self.passed_on(argument, key));
+        }
+        texts.into_iter().collect::<Option<_>>().filter(|_| is_plain)
     }
 
     fn rules(&mut self, key: &KeySpec, array: &Array<'_>) -> Option<ConfigValue> {
@@ -353,12 +421,16 @@ impl<'a> ConfigReader<'a> {
                         self.whose(),
                         found(other)
                     );
-                    let help = "put it between quotes".to_owned();
-                    self.problem(span(other), message, Some(help));
+                    self.no_string(other, message);
                     None
                 }
             };
             let Some(text) = text else { continue };
+            if key.name == "environment" {
+                self.passed_on(&property.value, key);
+            } else {
+                self.is_plain(&property.value, key, false);
+            }
             if map.insert(name.to_owned(), text).is_some() {
                 let message = format!("`{name}` is given twice in `{}`{}", key.name, self.whose());
                 self.problem(name_span(property), message, Some("keep one of them".to_owned()));
@@ -382,6 +454,7 @@ impl<'a> ConfigReader<'a> {
                     object.get_boolean(key).is_some_and(|flag| flag.value == value)
                 };
                 self.unused = is_set("enabled", false) || is_set("disabled", true);
+                self.expands = expands_itself(object);
                 self.object(object, SERVER)
             } else {
                 let message =
@@ -390,7 +463,7 @@ impl<'a> ConfigReader<'a> {
                 ObjectValues::default()
             };
             self.set_server(None);
-            self.unused = false;
+            (self.unused, self.expands) = (false, false);
             let broken = self.problems.len() > before;
             servers.push(RawServer { name, place, fields, broken });
         }
@@ -407,7 +480,7 @@ impl<'a> ConfigReader<'a> {
                 key.kind.expected(),
                 found(value)
             );
-            self.problem(span(value), message, Some("put it between quotes".to_owned()));
+            self.no_string(value, message);
             return None;
         };
         let unused = self.unused;
@@ -493,7 +566,7 @@ fn is_sensible(time: &Duration) -> bool {
     !time.is_zero() && *time <= LONGEST
 }
 
-fn found(value: &Value<'_>) -> &'static str {
+pub(super) fn found(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",
         Value::NumberLit(_) => "a number",
@@ -505,7 +578,7 @@ fn found(value: &Value<'_>) -> &'static str {
     }
 }
 
-fn span(value: &Value<'_>) -> Range<usize> {
+pub(super) fn span(value: &Value<'_>) -> Range<usize> {
     value.start()..value.end()
 }
 

@@ -98,6 +98,7 @@ pub(super) const SERVER: &[KeySpec] = &[
             "http",
             "streamable-http",
             "streamableHttp",
+            "streamable_http",
         ]),
         "The transport of the server. Default: `local` with a `command`, `remote` with a `url`.",
     ),
@@ -118,7 +119,8 @@ pub(super) const SERVER: &[KeySpec] = &[
         ValueKind::Text,
         "The directory the program runs in, seen from this file. Default: that of the host.",
     ),
-    key("url", ValueKind::Text, "The URL of the server, over streamable HTTP."),
+    key("url", ValueKind::Text, "The URL of the server, over streamable HTTP.")
+        .also(&["serverUrl", "httpUrl"]),
     key("headers", ValueKind::Map, "Headers of every request to the URL."),
     #[cfg(feature = "mcp-oauth")]
     key(
@@ -160,6 +162,26 @@ pub(super) const SERVER: &[KeySpec] = &[
         "`true` if the results of the tools are trusted by agents over this box. Default false.",
     ),
 ];
+
+/// Returns what to do with a key of a server that other programs know.
+pub(super) fn key_of_other(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "alwaysAllow" | "autoApprove" | "trust" => {
+            "leave it out: the host of toolbox decides which calls it asks about"
+        }
+        "disabledTools" | "disabled_tools" | "excludeTools" => {
+            "list the tools under `blacklist` of `settings`, by the names that `toolbox list` shows"
+        }
+        "allowedTools" | "enabledTools" | "enabled_tools" | "includeTools" => {
+            "list the tools under `allow` of `settings`, by the names that `toolbox list` shows"
+        }
+        "envFile" => "write the variables under `environment`",
+        "startup_timeout_sec" | "startup_timeout_ms" => "write `connectTimeout`, such as \"30s\"",
+        "tool_timeout_sec" => "write `timeout`, such as \"30s\"",
+        "transport" | "transportType" => "write `type`, or leave it out",
+        _ => return None,
+    })
+}
 
 /// The value of `grant` for a program that acts for itself.
 #[cfg(feature = "mcp-oauth")]

@@ -1,4 +1,5 @@
-//! Expansion of `{env:NAME}` and `{env:NAME:-default}` in strings.
+//! Expansion of `{env:NAME}` and `{env:NAME:-default}` in strings; the same after a `$`, as editors
+//! write it.
 
 /// The pattern of a string with a variable, for the schema.
 pub(super) const PATTERN: &str = r"\{env:[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}";
@@ -25,7 +26,8 @@ pub(super) fn expand(
     let mut faults = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find(OPENING) {
-        expanded.push_str(&rest[..start]);
+        let before = &rest[..start];
+        expanded.push_str(before.strip_suffix('$').unwrap_or(before));
         let inner = &rest[start + OPENING.len()..];
         let Some(end) = inner.find('}') else {
             faults.push(VariableFault::Malformed(rest[start..].to_owned()));
@@ -70,7 +72,7 @@ pub(crate) fn expanded(text: &str) -> Result<String, String> {
     })
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
