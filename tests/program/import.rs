@@ -102,7 +102,7 @@ fn walk(folder: &PathBuf) -> Vec<String> {
 }
 
 /// The files of the programs, and the keys of their servers.
-const FILES: [(&str, &str, &str); 14] = [
+const FILES: [(&str, &str, &str); 27] = [
     ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
     (
         "claude-desktop",
@@ -118,6 +118,31 @@ const FILES: [(&str, &str, &str); 14] = [
     ("opencode", ".config/opencode/opencode.json", "mcp"),
     ("opencode", ".config/opencode/opencode.jsonc", "mcp"),
     ("gemini", ".gemini/settings.json", "mcpServers"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),
+    ("lm-studio", ".lmstudio/mcp.json", "mcpServers"),
+    ("lm-studio", ".cache/lm-studio/mcp.json", "mcpServers"),
+    ("cline", ".cline/data/settings/cline_mcp_settings.json", "mcpServers"),
+    (
+        "cline",
+        ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        "mcpServers",
+    ),
+    (
+        "cline",
+        "Library/Application Support/Cursor/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        "mcpServers",
+    ),
+    (
+        "cline",
+        "AppData/VSCodium/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        "mcpServers",
+    ),
+    ("amp", ".config/amp/settings.json", "amp.mcpServers"),
+    ("amp", ".config/amp/settings.jsonc", "amp.mcpServers"),
+    ("junie", ".junie/mcp/mcp.json", "mcpServers"),
+    ("vscode", ".config/VSCodium/User/mcp.json", "servers"),
+    ("junie", "project/.junie/mcp/mcp.json", "mcpServers"),
+    ("amp", "project/.amp/settings.json", "amp.mcpServers"),
     ("claude-code", "project/.mcp.json", "mcpServers"),
     ("cursor", "project/.cursor/mcp.json", "mcpServers"),
     ("vscode", "project/.vscode/mcp.json", "servers"),
@@ -232,7 +257,7 @@ fn names_and_conflicts_are_settled_and_ours_stays_as_it_was() {
         json!({"mcpServers": {"a_b": {"command": "x"}}}).to_string(),
     );
     let plain = user.run(&["import"]);
-    plain.check(0, "nothing was written: --write adds 3 servers", "");
+    plain.check(0, "nothing was written: --write adds 5 servers", "");
     assert!(!plain.out.contains('\u{1b}') && !plain.out.contains('\u{7}'), "{plain:?}");
     assert_eq!(user.read("ours.jsonc"), ours);
     let shown = user.import(&["--write"]);
@@ -245,7 +270,7 @@ fn names_and_conflicts_are_settled_and_ours_stays_as_it_was() {
         pairs.iter().map(|(name, state)| ((*name).to_owned(), (*state).to_owned())).collect()
     };
     let expected = [
-        ("TIME", "conflict"),
+        ("TIME_cursor", "new"),
         ("a_b", "new"),
         ("my_server_2", "new"),
         ("time", "same"),
@@ -257,7 +282,7 @@ fn names_and_conflicts_are_settled_and_ours_stays_as_it_was() {
     let mut expected = of(&expected);
     expected.sort();
     assert_eq!(cursor, expected);
-    assert_eq!(states(1), of(&[("a_b", "conflict")]));
+    assert_eq!(states(1), of(&[("a_b_gemini", "new")]));
     let now = user.read("ours.jsonc");
     for kept in [
         "// mine",
@@ -274,6 +299,131 @@ fn names_and_conflicts_are_settled_and_ours_stays_as_it_was() {
     let listed = user.run(&["list"]);
     listed.check(4, "", "the server `my_server_2` cannot be reached");
     assert!(!listed.err.contains("-->"), "{listed:?}");
+}
+
+/// Runs an import that writes, and returns the name and the state of each server.
+fn taken(user: &User) -> Vec<(String, String)> {
+    let shown = user.import(&["--write"]);
+    let files = shown["files"].as_array().expect("files").iter();
+    let servers = files.flat_map(|file| file["servers"].as_array().expect("servers"));
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    servers.map(|server| (text(&server["as"]), text(&server["state"]))).collect()
+}
+
+#[test]
+fn servers_of_one_name_get_the_name_of_their_program() {
+    let server = |arg: &str| json!({"command": "a", "args": [arg]});
+    let write = |user: &User, host: &str, name: &str, server: Value| {
+        let (_, file, key) = FILES.iter().find(|(other, ..)| *other == host).expect("a program");
+        user.write(file, json!({ *key: { name: server } }).to_string());
+    };
+    let states = |expected: &[(&str, &str)]| -> Vec<(String, String)> {
+        expected.iter().map(|(name, state)| ((*name).to_owned(), (*state).to_owned())).collect()
+    };
+    // Three with other contents, two of which are one.
+    let user = User::new();
+    write(&user, "claude-desktop", "github", server("1"));
+    write(&user, "cursor", "github", server("2"));
+    write(&user, "vscode", "GitHub", server("3"));
+    write(&user, "gemini", "github", server("2"));
+    write(&user, "cline", "github", server("1"));
+    let first = [
+        ("github", "new"),
+        ("github_cursor", "new"),
+        ("GitHub_vscode", "new"),
+        ("github_gemini", "new"),
+        ("github", "same"),
+    ];
+    assert_eq!(taken(&user), states(&first));
+    let ours = user.read("ours.jsonc");
+    let again = first.map(|(name, _)| (name, "same"));
+    assert_eq!(taken(&user), states(&again));
+    assert_eq!(user.read("ours.jsonc"), ours);
+    let shown = user.import(&[]);
+    let note = &shown["files"][1]["servers"][0]["notes"][0];
+    assert_eq!(
+        note,
+        "it is named `github_cursor` here: the configuration has another server `github`"
+    );
+    // A name that the configuration has already, and the next one, too.
+    let user = User::new();
+    let other = json!({"command": ["b"]});
+    user.write(
+        "ours.jsonc",
+        json!({"mcp": {"s": other, "s_zed": other}, "mcpServers": {"S_zed_2": other}}).to_string(),
+    );
+    write(&user, "zed", "s", server("1"));
+    assert_eq!(taken(&user), states(&[("s_zed_3", "new")]));
+    assert_eq!(taken(&user), states(&[("s_zed_3", "same")]));
+    // A long name is cut, and stays one.
+    let user = User::new();
+    let long = format!("{}_{}", "n".repeat(57), "m".repeat(6));
+    write(&user, "cursor", &long, server("1"));
+    write(&user, "vscode", &long, server("2"));
+    let cut = format!("{}_vscode", "n".repeat(57));
+    assert_eq!(taken(&user), states(&[(&long, "new"), (&cut, "new")]));
+    user.run(&["list"]).check(4, "", &format!("the server `{cut}` cannot be reached"));
+    // What the user changed about the server since is theirs.
+    let user = User::new();
+    write(&user, "cursor", "s", server("1"));
+    for (entry, state, note) in [
+        (json!({"command": ["a", "1"], "timeout": "9s"}), "same", "its other settings are"),
+        (json!({"command": ["a", "1"], "enabled": false}), "off", ""),
+        (json!({"command": "a", "args": ["1"]}), "same", ""),
+    ] {
+        user.write("ours.jsonc", json!({"mcp": {"s": entry}}).to_string());
+        assert_eq!(taken(&user), states(&[("s", state)]), "{entry}");
+        let shown = user.import(&[])["files"][0]["servers"][0].clone();
+        assert!(shown["notes"].to_string().contains(note), "{shown}");
+        user.run(&["import", "--write", "--point"]).check(0, "", "");
+        let is_pointed = !user.read(".cursor/mcp.json").contains("\"s\"");
+        assert_eq!(is_pointed, state == "same", "{entry}");
+        write(&user, "cursor", "s", server("1"));
+    }
+    // One that was switched off there is the one that is on here.
+    user.write("ours.jsonc", json!({"mcp": {"s": {"command": ["a"]}}}).to_string());
+    write(&user, "cursor", "s", json!({"command": "a", "disabled": true}));
+    assert_eq!(taken(&user), states(&[("s", "same")]));
+}
+
+#[test]
+fn a_mark_at_the_head_of_a_file_stays() {
+    for (host, file, key) in FILES.into_iter().step_by(7) {
+        let user = User::new();
+        let server = json!({"command": if host == "opencode" { json!(["a"]) } else { json!("a") }});
+        let text = format!("\u{feff}{}", text_of(file, key, &server));
+        user.write(file, &text);
+        user.write("ours.jsonc", "\u{feff}{\"mcp\": {}} // mine\n");
+        user.run(&["import", "--project", "--write", "--point"]).check(0, "names toolbox now", "");
+        for name in [file, "ours.jsonc"] {
+            let now = user.read(name);
+            assert!(now.starts_with('\u{feff}') && now.matches('\u{feff}').count() == 1, "{now:?}");
+        }
+        user.run(&["list"]).check(4, "", "the server `s` cannot be reached");
+        user.run(&["import", "--project", "--undo"]).check(0, "is as it was", "");
+        assert_eq!(user.read(file), text);
+    }
+}
+
+#[test]
+fn files_of_an_unknown_form_are_named_and_not_read() {
+    let user = User::new();
+    let files = [
+        ("jetbrains-ai", ".config/JetBrains/IntelliJIdea2026.2/options/llm.mcpServers.xml"),
+        ("jetbrains-ai", ".config/JetBrains/PyCharm2026.2/options/llm.mcpServers.xml"),
+        ("copilot", ".copilot/mcp-config.json"),
+        ("goose", ".config/goose/config.yaml"),
+    ];
+    for (_, file) in files {
+        user.write(file, r#"{"mcpServers": {"s": {"command": "a"}}}"#);
+    }
+    let shown = user.import(&["--write"]);
+    let expected = files.map(|(host, file)| json!({"host": host, "file": user.path(file)}));
+    assert_eq!(shown["unknown"], json!(expected));
+    assert_eq!((&shown["files"], &shown["written"]), (&json!([]), &json!(false)));
+    user.run(&["import"]).check(0, "is not read: the form of this file is not known", "");
+    let ended = user.run(&["import", "--from", "jetbrains-ai"]);
+    ended.check(2, "", "the form of its file is not known here; the programs are claude-desktop");
 }
 
 #[test]
@@ -544,7 +694,7 @@ fn what_was_written_between_two_undos_is_kept() {
 
 /// Settings of programs outside of their entries: the file of the servers, the key of the list, the
 /// file of the setting, the setting, and what becomes of `s`.
-const OUTSIDE: [(&str, &str, &str, &str, &str); 33] = [
+const OUTSIDE: [(&str, &str, &str, &str, &str); 38] = [
     (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"s_*": false}}"#, "left"),
     (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"s*": false}}"#, "left"),
     (OPENCODE, "mcp", OPENCODE, r#"{"tools": {"s_wipe": false}}"#, "left"),
@@ -609,6 +759,29 @@ const OUTSIDE: [(&str, &str, &str, &str, &str); 33] = [
         r#"{"permissions": {"deny": ["Shell(s)"]}}"#,
         "enabled",
     ),
+    (AMP, AMP_SERVERS, AMP, r#"{"amp.tools.disable": ["mcp__s__wipe"]}"#, "left"),
+    (AMP, AMP_SERVERS, AMP, r#"{"amp.tools.disable": ["builtin:Bash"]}"#, "enabled"),
+    (
+        AMP,
+        AMP_SERVERS,
+        AMP,
+        r#"{"amp.permissions": [{"tool": "mcp__s__*", "action": "ask"}, {"tool": "Bash", "action": "reject"}]}"#,
+        "left",
+    ),
+    (
+        AMP,
+        AMP_SERVERS,
+        AMP,
+        r#"{"amp.mcpPermissions": [{"matches": {"command": "*"}, "action": "reject"}]}"#,
+        "both",
+    ),
+    (
+        AMP,
+        AMP_SERVERS,
+        AMP,
+        r#"{"amp.mcpPermissions": [{"matches": {"command": "*"}, "action": "allow"}]}"#,
+        "enabled",
+    ),
     (GEMINI, "mcpServers", GEMINI, r#"{"excludeTools": ["wipe"]}"#, "both"),
     (
         GEMINI,
@@ -640,6 +813,8 @@ const OUTSIDE: [(&str, &str, &str, &str, &str); 33] = [
     ),
 ];
 const OPENCODE: &str = ".config/opencode/opencode.json";
+const AMP: &str = ".config/amp/settings.json";
+const AMP_SERVERS: &str = "amp.mcpServers";
 const VSCODE: &str = ".config/Code/User/mcp.json";
 const VSCODE_SETTINGS: &str = ".config/Code/User/settings.json";
 const MCP_JSON: &str = "project/.mcp.json";

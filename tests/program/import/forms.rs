@@ -60,7 +60,44 @@ fn commands_are_carried_over_or_named() {
         ("cursor", json!({"command": "a b"}), json!("give each argument by itself"), &[]),
         ("cursor", json!({"command": "/a b/c"}), local(&["/a b/c"]), &[]),
         ("cursor", json!({"command": "a b", "args": ["c"]}), local(&["a b", "c"]), &[]),
-        ("cursor", json!({"command": "a", "args": [1]}), json!("its `args` is no string"), &[]),
+        (
+            "cursor",
+            json!({"command": "a", "args": [1, 2.5, true]}),
+            local(&["a", "1", "2.5", "true"]),
+            &[],
+        ),
+        ("opencode", json!({"command": ["a", 1]}), local(&["a", "1"]), &[]),
+        (
+            "cursor",
+            json!({"command": "a", "args": [null]}),
+            json!("its `args` holds null: leave it out"),
+            &[],
+        ),
+        (
+            "cursor",
+            json!({"command": "a", "args": [["b"]]}),
+            json!("holds something else than strings"),
+            &[],
+        ),
+        ("cursor", json!({"command": "a", "args": null, "env": null}), a(), &[]),
+        (
+            "cursor",
+            json!({"command": "npx", "args": "-y pkg --key hidden-text"}),
+            json!(r#"which no shell splits: write a list, such as ["-y","pkg","--key","***"]"#),
+            &[],
+        ),
+        (
+            "cursor",
+            json!({"command": "npx -y pkg hidden-text"}),
+            json!(
+                r#"give each argument by itself, "npx" as `command` and ["-y","pkg","***"] as `args`"#
+            ),
+            &[],
+        ),
+        ("cursor", json!({"command": "npx -y", "args": ["pkg"]}), json!("a line for a shell"), &[]),
+        ("cursor", json!({"command": "/usr/bin/npx -y pkg"}), json!("a line for a shell"), &[]),
+        ("cursor", json!({"command": "/bin/sh run.sh"}), json!("a line for a shell"), &[]),
+        ("cursor", json!({"command": "/a b - c/d"}), local(&["/a b - c/d"]), &[]),
         ("cursor", json!({"command": 7}), json!("its `command` is no program"), &[]),
         ("cursor", json!({"command": null}), json!("neither a command nor an address"), &[]),
         ("cursor", json!({"command": "a", "url": URL}), json!("both a command and"), &[]),
@@ -96,6 +133,12 @@ fn addresses_are_carried_over_or_named() {
             "vscode",
             json!({"url": URL, "headers": {"X": "y"}}),
             with(remote(URL), "headers", json!({"X": "y"})),
+            &[],
+        ),
+        (
+            "cursor",
+            json!({"url": URL, "headers": {"X": 1}}),
+            with(remote(URL), "headers", json!({"X": "1"})),
             &[],
         ),
         ("cursor", json!({"command": "a", "headers": {"X": "y"}}), a(), &["`headers`"]),
@@ -155,19 +198,78 @@ fn states_and_times_are_carried_over_or_named() {
         ),
         (
             "codex",
-            json!({"command": "a", "startup_timeout_ms": 7}),
-            with(a(), "connectTimeout", json!(7)),
+            json!({"command": "a", "startup_timeout_ms": 7000}),
+            with(a(), "connectTimeout", json!(7000)),
             &[],
         ),
         (
             "opencode",
-            json!({"command": ["a"], "timeout": 9}),
-            with(a(), "connectTimeout", json!(9)),
+            json!({"command": ["a"], "timeout": 9000}),
+            with(a(), "connectTimeout", json!(9000)),
             &[],
         ),
-        ("gemini", json!({"command": "a", "timeout": 9}), with(a(), "timeout", json!(9)), &[]),
-        ("gemini", json!({"command": "a", "timeout": 1e12}), a(), &["`timeout`"]),
-        ("vscode", json!({"command": "a", "timeout": 9}), a(), &["`timeout`"]),
+        (
+            "gemini",
+            json!({"command": "a", "timeout": 9000}),
+            with(a(), "timeout", json!(9000)),
+            &[],
+        ),
+        ("cline", json!({"command": "a", "timeout": 90}), with(a(), "timeout", json!(90_000)), &[]),
+        ("zed", json!({"command": "a", "timeout": 90}), with(a(), "timeout", json!(90_000)), &[]),
+        (
+            "gemini",
+            json!({"command": "a", "timeout": "9000"}),
+            with(a(), "timeout", json!(9000)),
+            &[],
+        ),
+        (
+            "gemini",
+            json!({"command": "a", "timeout": 86_400_000}),
+            with(a(), "timeout", json!(86_400_000)),
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn times_that_are_hardly_meant_are_questioned() {
+    check(&[
+        (
+            "claude-code",
+            json!({"command": "a", "timeout": 30}),
+            with(a(), "timeout", json!(30_000)),
+            &[
+                "its `timeout` is 30 ms in the unit of the program, which is hardly meant: 30 s is taken",
+            ],
+        ),
+        (
+            "opencode",
+            json!({"command": ["a"], "timeout": 999}),
+            with(a(), "connectTimeout", json!(999_000)),
+            &["999 ms"],
+        ),
+        (
+            "cline",
+            json!({"command": "a", "timeout": 60_000}),
+            with(a(), "timeout", json!(60_000)),
+            &["is 16.7 h in the unit of the program, which is hardly meant: 1 min is taken"],
+        ),
+        (
+            "codex",
+            json!({"command": "a", "tool_timeout_sec": 60_000, "startup_timeout_ms": 20}),
+            with(with(a(), "timeout", json!(60_000)), "connectTimeout", json!(20_000)),
+            &["its `tool_timeout_sec` is 16.7 h", "its `startup_timeout_ms` is 20 ms"],
+        ),
+        (
+            "cursor",
+            json!({"command": "a", "timeout": 60_000}),
+            a(),
+            &["`timeout` is not carried over: the program names no unit: it is 1 min or 16.7 h"],
+        ),
+        ("vscode", json!({"command": "a", "timeout": 9}), a(), &["9 ms or 9 s"]),
+        ("gemini", json!({"command": "a", "timeout": 1e12}), a(), &["no time of at most 24 hours"]),
+        ("gemini", json!({"command": "a", "timeout": 0}), a(), &["it is no time"]),
+        ("gemini", json!({"command": "a", "timeout": "soon"}), a(), &["it is no time"]),
     ]);
 }
 
@@ -212,7 +314,67 @@ fn variables_in_strings_are_carried_over_or_named() {
             local(&["a", "{env:B}-{env:C}", "$1"]),
             &[],
         ),
-        ("claude-desktop", json!({"command": "a", "args": ["${B}"]}), local(&["a", "${B}"]), &[]),
+        (
+            "claude-desktop",
+            json!({"command": "a", "args": ["${B}", "x", "${B}"], "env": {"C": "$HOME/x"}}),
+            with(local(&["a", "${B}", "x", "${B}"]), "environment", json!({"C": "$HOME/x"})),
+            &[
+                "`${B}` in its `args` is passed on as it stands, as by claude-desktop: write {env:B} if",
+                "`$HOME` in its `env`",
+            ],
+        ),
+        (
+            "claude-desktop",
+            json!({"command": "${HOME}/a"}),
+            json!("`${HOME}`, which is no variable here"),
+            &[],
+        ),
+        (
+            "junie",
+            json!({"url": URL, "headers": {"A": "Bearer ${T:-hidden-text}"}}),
+            json!("holds `${T}`, which is no variable here: write {env:T}"),
+            &[],
+        ),
+        (
+            "cursor",
+            json!({"command": "a", "args": ["${B}", "${env:C}"]}),
+            local(&["a", "${B}", "{env:C}"]),
+            &["`${B}` in its `args`"],
+        ),
+        ("amp", json!({"command": "a", "args": ["${B}"]}), local(&["a", "{env:B}"]), &[]),
+        ("windsurf", json!({"command": "a", "args": ["${env:B}"]}), local(&["a", "{env:B}"]), &[]),
+        (
+            "windsurf",
+            json!({"command": "a", "args": ["${file:/b}"]}),
+            json!("`${file:/b}` has no"),
+            &[],
+        ),
+        ("cursor", json!({"command": "a", "args": ["${cwd}"]}), json!("`${cwd}` has no"), &[]),
+        (
+            "cursor",
+            json!({"command": "a", "args": ["%APPDATA%\\x", "$ENV{X}"], "env": {"C": "~/c"}}),
+            with(local(&["a", "%APPDATA%\\x", "$ENV{X}"]), "environment", json!({"C": "~/c"})),
+            &["`%APPDATA%`", "`$ENV{X}`", "`~` in its `env`"],
+        ),
+        (
+            "cursor",
+            json!({"command": "sh", "args": ["-c", "a $HOME"]}),
+            local(&["sh", "-c", "a $HOME"]),
+            &[],
+        ),
+        (
+            "cursor",
+            json!({"command": "~/a"}),
+            local(&["~/a"]),
+            &["`~` in its `command` is the home"],
+        ),
+        (
+            "cursor",
+            json!({"command": "a", "cwd": "~"}),
+            with(a(), "cwd", json!("~")),
+            &["`~` in its `cwd` is the home"],
+        ),
+        ("gemini", json!({"command": "$HOME/a"}), local(&["{env:HOME}/a"]), &[]),
         ("codex", json!({"command": "a", "args": ["{env:B}"]}), json!("a variable here"), &[]),
         (
             "cursor",
@@ -252,4 +414,274 @@ fn parts_without_an_equivalent_are_carried_over_or_named() {
         ("cursor", json!({"command": "a", "cwd": "/x"}), with(a(), "cwd", json!("/x")), &[]),
         ("cursor", json!({"command": "a", "cwd": "x"}), a(), &["`cwd`"]),
     ]);
+}
+
+#[test]
+fn each_program_names_its_own_parts() {
+    check(&[
+        ("windsurf", json!({"serverUrl": URL, "disabledTools": []}), remote(URL), &[]),
+        (
+            "windsurf",
+            json!({"command": "a", "disabledTools": ["x"], "disabled": true}),
+            with(a(), "enabled", json!(false)),
+            &["`disabledTools` is not carried over, so `--point` leaves"],
+        ),
+        (
+            "cline",
+            json!({"type": "streamableHttp", "url": URL, "autoApprove": ["x"], "timeout": 60}),
+            with(remote(URL), "timeout", json!(60_000)),
+            &["`autoApprove`"],
+        ),
+        (
+            "cline",
+            json!({"transport": {"type": "stdio", "command": "a", "args": ["b"]}, "disabled": false}),
+            local(&["a", "b"]),
+            &[],
+        ),
+        ("cline", json!({"transportType": "sse", "url": URL}), json!("transport is SSE"), &[]),
+        ("cline", json!({"url": URL}), remote(URL), &["may be for SSE alone"]),
+        ("amp", json!({"url": URL, "includeTools": ["x"]}), remote(URL), &["`includeTools`"]),
+        (
+            "lm-studio",
+            json!({"url": URL, "auth": {"CLIENT_ID": "i", "CLIENT_SECRET": "hidden-text", "x": 1}}),
+            with(remote(URL), "oauth", json!({"clientId": "i", "clientSecret": "hidden-text"})),
+            &["`auth.x`", "http://127.0.0.1:PORT/callback"],
+        ),
+    ]);
+    // Of VS Code alone, `~` is the home directory in each path.
+    let user = User::new();
+    let home = user.path("").display().to_string();
+    let home = home.trim_end_matches('/');
+    let server = json!({"command": "~/a", "args": ["~/b", "c~", "~d"], "cwd": "~/e"});
+    user.write(".config/Code/User/mcp.json", json!({"servers": {"s": server}}).to_string());
+    let shown = user.import(&["--write"]);
+    let expected = json!({
+        "type": "local",
+        "command": [format!("{home}/a"), format!("{home}/b"), "c~", "~d"],
+        "cwd": format!("{home}/e"),
+    });
+    assert_eq!(user.servers()["s"], expected);
+    assert_eq!(shown["files"][0]["servers"][0]["notes"], json!([]));
+}
+
+/// A child process `mcp-remote` with its arguments.
+fn mcp_remote(words: &[&str]) -> Value {
+    let args: Vec<&str> = ["-y", "mcp-remote"].iter().chain(words).copied().collect();
+    json!({"command": "npx", "args": args})
+}
+
+/// The address with the header `Authorization`.
+fn authorized(value: &str) -> Value {
+    with(remote(URL), "headers", json!({"Authorization": value}))
+}
+
+const REACHED: &str = "its address is reached without `mcp-remote`";
+
+#[test]
+fn mcp_remote_becomes_the_address_that_it_reaches() {
+    let token = ["--header", "Authorization: Bearer ${TOKEN}"];
+    let with_token = |before: &[&str]| {
+        let words: Vec<&str> = before.iter().chain(&[URL]).chain(&token).copied().collect();
+        json!({"command": words[0], "args": words[1..]})
+    };
+    let of_variable = authorized("Bearer {env:TOKEN}");
+    for starter in [
+        &["npx", "mcp-remote"][..],
+        &["npx", "-y", "mcp-remote@latest"],
+        &["/usr/local/bin/npx", "--yes", "--quiet", "mcp-remote@0.1.2"],
+        &["npx.cmd", "-y", "mcp-remote"],
+        &["npx", "-p", "mcp-remote@0.1", "mcp-remote"],
+        &["npx", "-y", "--package=mcp-remote", "--", "mcp-remote"],
+        &["bunx", "--bun", "mcp-remote"],
+        &["bun", "x", "mcp-remote"],
+        &["pnpm", "dlx", "mcp-remote"],
+        &["yarn", "dlx", "mcp-remote"],
+        &["npm", "exec", "--", "mcp-remote"],
+        &["npm", "exec", "-y", "mcp-remote", "--"],
+        &["cmd", "/c", "npx", "-y", "mcp-remote"],
+        &["C:\\Windows\\System32\\cmd.exe", "/d", "/C", "npx", "mcp-remote"],
+        &["/opt/bin/mcp-remote"],
+        &["mcp-remote.cmd"],
+    ] {
+        check(&[("claude-desktop", with_token(starter), of_variable.clone(), &[REACHED])]);
+    }
+    let secret = |env: Value, words: &[&str]| with(mcp_remote(words), "env", env);
+    let own = "Authorization:${AUTH_HEADER}";
+    let both = |server: Value, key: &str, value: Value| with(server, key, value);
+    check(&[
+        ("claude-desktop", mcp_remote(&[URL]), remote(URL), &["run `toolbox login`"]),
+        (
+            "claude-desktop",
+            secret(json!({"AUTH_HEADER": "Bearer hidden-text"}), &[URL, "--header", own]),
+            authorized("Bearer hidden-text"),
+            &[REACHED],
+        ),
+        (
+            "cursor",
+            secret(
+                json!({"AUTH_HEADER": "Bearer ${env:T}", "PATH": "/x"}),
+                &[URL, "--header", own],
+            ),
+            authorized("Bearer {env:T}"),
+            &[REACHED],
+        ),
+        (
+            "claude-code",
+            secret(json!({"AUTH_HEADER": "Bearer hidden-text"}), &[URL, "--header", own]),
+            authorized("Bearer hidden-text"),
+            &[REACHED],
+        ),
+        (
+            "gemini",
+            mcp_remote(&["--header", "Authorization: Bearer $T", URL]),
+            authorized("Bearer {env:T}"),
+            &[REACHED],
+        ),
+        (
+            "vscode",
+            mcp_remote(&[URL, "--header", "Authorization: Bearer ${input:token}"]),
+            both(authorized("Bearer {env:TOKEN}"), "enabled", json!(false)),
+            &[REACHED, "set `TOKEN`"],
+        ),
+        (
+            "claude-desktop",
+            mcp_remote(&[
+                URL,
+                "3334",
+                "--debug",
+                "--allow-http",
+                "--transport",
+                "http-first",
+                "--host",
+                "127.0.0.1",
+                "--resource",
+                URL,
+                "--header",
+                "X-A: b: c",
+                "--header",
+                "X-B:",
+            ]),
+            both(
+                both(remote(URL), "headers", json!({"X-A": "b: c", "X-B": ""})),
+                "oauth",
+                json!({"callbackPort": 3334}),
+            ),
+            &[REACHED],
+        ),
+        (
+            "claude-desktop",
+            mcp_remote(&[
+                "http://10.0.0.1/sse",
+                "--transport",
+                "http-only",
+                "--allow-http",
+                "--auth-timeout",
+                "60",
+            ]),
+            remote("http://10.0.0.1/sse"),
+            &[REACHED, "`--auth-timeout` is not carried over"],
+        ),
+        (
+            "claude-desktop",
+            mcp_remote(&["http://localhost:9/mcp"]),
+            remote("http://localhost:9/mcp"),
+            &[REACHED],
+        ),
+        (
+            "claude-desktop",
+            both(both(mcp_remote(&[URL]), "disabled", json!(true)), "type", json!("stdio")),
+            both(remote(URL), "enabled", json!(false)),
+            &[REACHED],
+        ),
+    ]);
+}
+
+#[test]
+fn mcp_remote_with_what_is_not_understood_stays_the_child_process() {
+    for (words, reason) in [
+        (
+            &[URL, "--transport", "sse-only"][..],
+            "`--transport sse-only` is SSE, which toolbox does not speak",
+        ),
+        (&[URL, "--transport", "sse-first"], "`--transport sse-first` is SSE"),
+        (
+            &["https://a.example/v1/sse?x=1"],
+            "its address may be for SSE alone, which toolbox does not speak",
+        ),
+        (&[URL, "--transport", "fast"], "`--transport` is not understood"),
+        (
+            &[URL, "--static-oauth-client-info", "{}"],
+            "`--static-oauth-client-info` has no equivalent",
+        ),
+        (
+            &[URL, "--static-oauth-client-metadata=hidden-text"],
+            "`--static-oauth-client-metadata=***` has no",
+        ),
+        (&[URL, "--resource", "https://other.example/"], "`--resource` has no equivalent"),
+        (&[URL, "--host", "10.0.0.1"], "`--host` has no equivalent"),
+        (&[URL, "--ignore-tool", "wipe"], "`--ignore-tool` has no equivalent"),
+        (&[URL, "-khidden-text"], "`-k***` has no equivalent"),
+        (&[URL, "--enable-proxy"], "`--enable-proxy` has no equivalent"),
+        (&[URL, "--header", "no header hidden-text"], "a `--header` is not understood"),
+        (&[URL, "--header"], "`--header` has no value"),
+        (&[URL, "--header", "A: ${a b}"], "a variable in a `--header` is not understood"),
+        (&[URL, "--header", "A: %TOKEN% $TOKEN"], "`$TOKEN` in a `--header` is no variable there"),
+        (&[URL, "0"], "one of its arguments is not understood"),
+        (&[URL, "1", "2"], "one of its arguments is not understood"),
+        (&["http://10.0.0.1/mcp"], "its address is not understood"),
+        (&["https://${HOST}/mcp"], "its address is not understood"),
+        (&["ftp://a.example"], "its address is not understood"),
+        (&[], "it has no address"),
+    ] {
+        let server = mcp_remote(words);
+        let command: Vec<&str> = ["npx", "-y", "mcp-remote"].iter().chain(words).copied().collect();
+        let user = User::new();
+        user.write(
+            "AppData/Claude/claude_desktop_config.json",
+            json!({"mcpServers": {"s": server}}).to_string(),
+        );
+        let shown = user.import(&["--write"]);
+        let all = shown.to_string();
+        assert_eq!(user.servers()["s"], local(&command), "{all}");
+        let notes = &shown["files"][0]["servers"][0]["notes"];
+        let stays = |given: &str| {
+            given.starts_with("it stays the child process `mcp-remote`: ") && given.contains(reason)
+        };
+        assert!(notes[0].as_str().is_some_and(stays), "{reason}: {notes}");
+        assert!(!all.contains("hidden-text"), "{all}");
+    }
+    let stays = "it stays the child process `mcp-remote`";
+    let command = |words: &[&str]| json!({"command": words[0], "args": words[1..]});
+    for (words, reason) in [
+        (&["npx", "--registry", "https://r.example", "mcp-remote", URL][..], "`--registry` of npx"),
+        (&["npm", "exec", "mcp-remote", URL, "--debug"], "npm reads its options"),
+        (&["cmd", "/c", "npx", "mcp-remote", URL, "--header", "A:%B%"], "cmd replaces characters"),
+    ] {
+        let note = format!("{stays}: {reason}");
+        let user = User::new();
+        user.write(".cursor/mcp.json", json!({"mcpServers": {"s": command(words)}}).to_string());
+        let shown = user.import(&["--write"]);
+        assert!(shown.to_string().contains(&note), "{shown}");
+        assert_eq!(user.servers()["s"], local(words));
+    }
+    // A proxy or a certificate is for the program.
+    let env = json!({"NODE_EXTRA_CA_CERTS": "/c.pem"});
+    let expected = with(local(&["npx", "-y", "mcp-remote", URL]), "environment", env.clone());
+    check(&[(
+        "cursor",
+        with(mcp_remote(&[URL]), "env", env),
+        expected,
+        &["the variable `NODE_EXTRA_CA_CERTS` is for it"],
+    )]);
+    // These are other programs.
+    for words in [
+        &["npx", "-y", "@a/mcp-remote", URL][..],
+        &["npx", "-p", "mcp-remote", "mcp-remote-client", URL],
+        &["npx", "other", "mcp-remote", URL],
+        &["uvx", "mcp-proxy", URL],
+        &["node", "mcp-remote", URL],
+        &["yarn", "mcp-remote", URL],
+    ] {
+        check(&[("cursor", command(words), local(words), &[])]);
+    }
 }

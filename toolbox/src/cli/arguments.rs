@@ -146,13 +146,14 @@ pub(super) enum AuditCommand {
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(super) struct ImportCommand {
     /// Take the servers of this program: claude-desktop, claude-code, cursor, vscode, zed, codex,
-    /// opencode, gemini; may be given several times [default: all]
+    /// opencode, gemini, windsurf, lm-studio, cline, amp, junie; may be given several times
+    /// [default: all]
     #[arg(long, value_name = "NAME", value_parser = super::import::hosts::named)]
     pub(super) from: Vec<&'static str>,
     /// Read the files of the project in the current directory too; they may be written by others
     #[arg(long)]
     pub(super) project: bool,
-    /// Show what is new, the same, in conflict or refused, and write nothing [default]
+    /// Show what is new, the same, switched off or refused, and write nothing [default]
     #[arg(long, conflicts_with_all = ["write", "undo"])]
     pub(super) dry_run: bool,
     /// Add the new servers to the configuration; a backup stays beside it

@@ -4,8 +4,16 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
+/// The byte order mark that some editors write at the head of a file.
+const MARK: char = '\u{feff}';
+
 /// A parsed file; what is not changed keeps its text.
-pub(super) enum SettingsDocument {
+pub(super) struct SettingsDocument {
+    content: Content,
+    has_mark: bool,
+}
+
+enum Content {
     Json(CstRootNode),
     /// With `true` if lines end in `\r\n`, which the parser does not keep.
     Toml(Box<DocumentMut>, bool),
@@ -14,6 +22,36 @@ pub(super) enum SettingsDocument {
 impl SettingsDocument {
     /// Parses a text, or returns the fault.
     pub(super) fn parse(text: &str, is_toml: bool) -> Result<Self, String> {
+        let unmarked = text.strip_prefix(MARK);
+        let content = Content::parse(unmarked.unwrap_or(text), is_toml)?;
+        Ok(Self { content, has_mark: unmarked.is_some() })
+    }
+
+    /// Returns the servers under a path of keys, in order; none if there is no such key.
+    pub(super) fn servers(&self, path: &[&str]) -> Result<Vec<(String, Value)>, String> {
+        self.content.servers(path)
+    }
+
+    /// Removes all servers of a name under a path of keys.
+    pub(super) fn remove(&mut self, path: &[&str], name: &str) {
+        self.content.remove(path, name);
+    }
+
+    /// Adds a server under a path of keys, which are made if they are missing. Returns `false` if
+    /// one of them is something else than an object.
+    #[must_use]
+    pub(super) fn add(&mut self, path: &[&str], name: &str, value: &Value) -> bool {
+        self.content.add(path, name, value)
+    }
+
+    pub(super) fn text(&self) -> String {
+        let text = self.content.text();
+        if self.has_mark { format!("{MARK}{text}") } else { text }
+    }
+}
+
+impl Content {
+    fn parse(text: &str, is_toml: bool) -> Result<Self, String> {
         if is_toml {
             let document: Result<DocumentMut, _> = text.parse();
             return document
@@ -33,8 +71,7 @@ impl SettingsDocument {
         Ok(Self::Json(root))
     }
 
-    /// Returns the servers under a path of keys, in order; none if there is no such key.
-    pub(super) fn servers(&self, path: &[&str]) -> Result<Vec<(String, Value)>, String> {
+    fn servers(&self, path: &[&str]) -> Result<Vec<(String, Value)>, String> {
         let no_object = || format!("`{}` is no object", path.join("."));
         match self {
             Self::Json(root) => {
@@ -63,8 +100,7 @@ impl SettingsDocument {
         }
     }
 
-    /// Removes all servers of a name under a path of keys.
-    pub(super) fn remove(&mut self, path: &[&str], name: &str) {
+    fn remove(&mut self, path: &[&str], name: &str) {
         match self {
             Self::Json(root) => {
                 let Some(object) = object_at(root, path) else { return };
@@ -87,10 +123,7 @@ impl SettingsDocument {
         }
     }
 
-    /// Adds a server under a path of keys, which are made if they are missing. Returns `false` if
-    /// one of them is something else than an object.
-    #[must_use]
-    pub(super) fn add(&mut self, path: &[&str], name: &str, value: &Value) -> bool {
+    fn add(&mut self, path: &[&str], name: &str, value: &Value) -> bool {
         match self {
             Self::Json(root) => {
                 let Some(mut object) = root.object_value_or_create() else { return false };
@@ -124,7 +157,7 @@ impl SettingsDocument {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    fn text(&self) -> String {
         match self {
             Self::Json(root) => root.to_string(),
             Self::Toml(document, false) => document.to_string(),

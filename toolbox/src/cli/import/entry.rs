@@ -5,10 +5,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::bridge::{self, BridgedServer};
+use super::hosts::VariableSyntax;
+use super::shown;
+use super::times::{self, Reading};
 use super::variables::{Expansion, is_name};
-
-/// The longest time of the configuration, in milliseconds.
-const LONGEST: f64 = 24.0 * 3600.0 * 1000.0;
+use crate::mcp::config::{foreign, is_shell};
 
 /// The entry made of a server.
 pub(super) struct ConvertedServer {
@@ -19,6 +21,8 @@ pub(super) struct ConvertedServer {
     /// `false` if a part is not carried over that may restrict the server.
     pub(super) keeps_limits: bool,
 }
+
+const MAY_BE_SSE: &str = "its address may be for SSE alone: if `toolbox check` cannot reach it, use the one for streamable HTTP";
 
 /// Keys that restrict nothing, and need not be carried over.
 const HARMLESS: [&str; 13] = [
@@ -90,15 +94,36 @@ impl<'a> EntryDraft<'a> {
 
     fn read(&mut self, server: &Value) -> Result<(), String> {
         let object = server.as_object().ok_or("it is no object")?;
+        if let (Some(Value::String(program)), Some(Value::String(line))) =
+            (object.get("command"), object.get("args"))
+        {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let example = shown::arguments(program, &words);
+            return Err(format!(
+                "its `args` is one string, which no shell splits: write a list, such as {example}"
+            ));
+        }
         for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
             self.key(key, value)?;
+        }
+        let names_transport =
+            ["type", "transport", "transportType"].iter().any(|key| object.contains_key(*key));
+        if self.expansion.host.name == "cline" && self.url.is_some() && !names_transport {
+            self.notes.push(MAY_BE_SSE.to_owned());
         }
         Ok(())
     }
 
     fn key(&mut self, key: &str, value: &Value) -> Result<(), String> {
         match key {
-            "type" | "transport" => transport(value)?,
+            "type" | "transport" | "transportType" if value.is_string() => transport(value)?,
+            // As newer versions of Cline have it.
+            "transport" if value.is_object() => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    self.key(key, value)?;
+                }
+            }
+            "type" | "transport" | "transportType" => transport(value)?,
             "command" => self.command(value)?,
             "args" => self.args = self.texts(value, key)?,
             "env" | "environment" => self.environment(value)?,
@@ -121,6 +146,10 @@ impl<'a> EntryDraft<'a> {
                 self.time(key, value);
             }
             "oauth" => self.oauth(value),
+            "auth" => self.own_client(value),
+            // Nothing is excluded by an empty list.
+            "disabledTools" | "disabled_tools" | "excludeTools"
+                if value.as_array().is_some_and(Vec::is_empty) => {}
             "source" if value == "custom" => {}
             "source" => return Err("it is of an extension of the program".to_owned()),
             key if HARMLESS.contains(&key) => self.note(key),
@@ -206,9 +235,7 @@ impl<'a> EntryDraft<'a> {
         let url = self.text(value, key)?;
         let is_of_events = url.split(['?', '#']).next().is_some_and(|path| path.ends_with("/sse"));
         if is_of_events || (key == "url" && self.expansion.host.name == "gemini") {
-            self.notes.push(
-                "its address may be for SSE alone: if `toolbox check` cannot reach it, use the one for streamable HTTP".to_owned(),
-            );
+            self.notes.push(MAY_BE_SSE.to_owned());
         }
         if self.url.replace(url).is_some() {
             return Err("it has two addresses".to_owned());
@@ -216,22 +243,46 @@ impl<'a> EntryDraft<'a> {
         Ok(())
     }
 
-    /// Reads a time in the unit of its key.
+    /// Reads a time in the unit of its key, else in that of the program.
     fn time(&mut self, key: &str, value: &Value) {
-        let (own, milliseconds) = match (key, self.expansion.host.name) {
-            ("tool_timeout_sec", _) => ("timeout", 1000.0),
-            ("startup_timeout_sec", _) => ("connectTimeout", 1000.0),
+        let (own, unit) = match key {
+            "tool_timeout_sec" => ("timeout", Some(1000.0)),
+            "startup_timeout_sec" => ("connectTimeout", Some(1000.0)),
+            "startup_timeout_ms" => ("connectTimeout", Some(1.0)),
             // That of OpenCode is for the list of tools.
-            ("startup_timeout_ms", _) | ("timeout", "opencode") => ("connectTimeout", 1.0),
-            ("timeout", "claude-code" | "gemini") => ("timeout", 1.0),
-            _ => return self.note(key),
+            _ => match self.expansion.host.timeout {
+                Some((own, unit)) => (own, Some(unit)),
+                None => ("timeout", None),
+            },
         };
-        let time = value.as_f64().map(|number| number * milliseconds);
-        match time.filter(|time| (1.0..=LONGEST).contains(time)) {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
-            Some(time) => drop(self.more.insert(own.to_owned(), (time as u64).into())),
-            None => self.note(key),
+        match times::read(value, unit) {
+            Reading::Plain(time) => drop(self.more.insert(own.to_owned(), time.into())),
+            Reading::Questioned(time, question) => {
+                self.more.insert(own.to_owned(), time.into());
+                self.notes.push(format!("its `{key}` {question}"));
+            }
+            Reading::None(reason) => {
+                self.notes.push(format!("`{key}` is not carried over: {reason}"));
+            }
         }
+    }
+
+    /// Reads a client that is registered for the program, as Cursor and LM Studio name it.
+    fn own_client(&mut self, value: &Value) {
+        let Some(object) = value.as_object() else { return self.limit("auth") };
+        let names =
+            [("CLIENT_ID", "clientId"), ("CLIENT_SECRET", "clientSecret"), ("scopes", "scopes")];
+        let mut own = Map::new();
+        for (key, value) in object {
+            match names.iter().find(|(name, _)| name == key) {
+                Some((_, name)) => drop(own.insert((*name).to_owned(), value.clone())),
+                None => self.note(&format!("auth.{key}")),
+            }
+        }
+        self.oauth(&own.into());
+        self.notes.push(
+            "its client is registered for the address that the program listens at: add that of toolbox, http://127.0.0.1:PORT/callback with `callbackPort`".to_owned(),
+        );
     }
 
     fn oauth(&mut self, value: &Value) {
@@ -264,25 +315,58 @@ impl<'a> EntryDraft<'a> {
         self.expanded(text, key)
     }
 
+    /// Reads a list of strings; numbers and flags are taken as text.
     fn texts(&mut self, value: &Value, key: &str) -> Result<Vec<String>, String> {
         let items = value.as_array().ok_or_else(|| format!("its `{key}` is no list"))?;
-        items.iter().map(|item| self.text(item, key)).collect()
+        items.iter().map(|item| self.text_of(item, key)).collect()
+    }
+
+    /// Reads a string in a list or an object of strings.
+    fn text_of(&mut self, value: &Value, key: &str) -> Result<String, String> {
+        match value {
+            Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+            Value::String(text) => self.expanded(text, key),
+            Value::Null => Err(format!("its `{key}` holds null: leave it out")),
+            _ => Err(format!("its `{key}` holds something else than strings")),
+        }
     }
 
     fn map(&mut self, value: &Value, key: &str) -> Result<Map<String, Value>, String> {
         let map = value.as_object().ok_or_else(|| format!("its `{key}` is no object"))?;
-        map.iter().map(|(name, value)| Ok((name.clone(), self.text(value, key)?.into()))).collect()
+        map.iter()
+            .map(|(name, value)| Ok((name.clone(), self.text_of(value, key)?.into())))
+            .collect()
     }
 
     fn expanded(&mut self, text: &str, key: &str) -> Result<String, String> {
         let expanded =
             self.expansion.expand(text).map_err(|reason| format!("in its `{key}`: {reason}"))?;
         self.to_set.extend(expanded.to_set);
+        if ["command", "args", "cwd"].contains(&key)
+            && let Some(path) = self.expansion.in_home(&expanded.text)
+        {
+            return Ok(path);
+        }
         Ok(expanded.text)
+    }
+
+    /// Notes a part of a string that looks like a variable, and is passed on as it stands.
+    fn literal(&mut self, key: &str, text: &str) {
+        let Some(found) = foreign(text, true) else { return };
+        let note = format!(
+            "`{}` in its `{key}` is passed on as it stands, as by {}: {} if it is meant to be replaced",
+            found.part, self.expansion.host.name, found.instead
+        );
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     /// Returns the entry of all parts.
     fn finish(&mut self) -> Result<Value, String> {
+        if self.url.is_none() {
+            self.unbridge();
+        }
         let mut entry = match (self.command.is_empty(), self.url.take()) {
             (true, Some(url)) => self.remote(&url),
             (false, None) => self.local()?,
@@ -308,18 +392,66 @@ impl<'a> EntryDraft<'a> {
         entry
     }
 
+    /// Replaces `mcp-remote` by the address that it reaches, if all of it is understood.
+    fn unbridge(&mut self) {
+        let command: Vec<String> = self.command.iter().chain(&self.args).cloned().collect();
+        let syntax = self.expansion.host.variables;
+        let expands = matches!(syntax, VariableSyntax::Shell | VariableSyntax::BareShell);
+        let BridgedServer { url, headers, port, left } =
+            match bridge::read(&command, &self.environment, expands) {
+                None => return,
+                Some(Ok(server)) => server,
+                Some(Err(reason)) => {
+                    self.notes.push(format!("it stays the child process `mcp-remote`: {reason}"));
+                    return;
+                }
+            };
+        for option in left {
+            self.note(&option);
+        }
+        let mut note = "its address is reached without `mcp-remote`".to_owned();
+        if !headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
+            note.push_str(": if it requires a sign-in, run `toolbox login` with its name");
+        }
+        self.notes.push(note);
+        if let Some(port) = port {
+            self.more.insert("oauth".to_owned(), json!({"callbackPort": port}));
+        }
+        self.url = Some(url);
+        self.headers.extend(headers);
+        self.command.clear();
+        self.args.clear();
+        self.environment.clear();
+        self.cwd = None;
+    }
+
     fn local(&mut self) -> Result<Map<String, Value>, String> {
         if !self.headers.is_empty() {
             self.note("headers");
         }
-        self.command.append(&mut self.args);
-        if let [line] = &self.command[..]
-            && line.contains(char::is_whitespace)
-            && !line.contains(['/', '\\'])
+        if let Some(program) = self.command.first()
+            && is_line(program, self.command.len() + self.args.len() > 1)
         {
-            return Err(
-                "its `command` is a line for a shell: give each argument by itself".to_owned()
-            );
+            let words: Vec<&str> = program.split_whitespace().collect();
+            let (program, rest) = words.split_first().unwrap_or((&"", &[]));
+            return Err(format!(
+                "its `command` is a line for a shell: give each argument by itself, {} as `command` and {} as `args`",
+                json!(program),
+                shown::arguments(program, rest)
+            ));
+        }
+        self.command.append(&mut self.args);
+        for (key, path) in [("command", self.command.first()), ("cwd", self.cwd.as_ref())] {
+            if path.is_some_and(|path| is_in_home(path)) {
+                self.notes.push(format!("`~` in its `{key}` is the home directory here"));
+            }
+        }
+        let (command, environment) = (self.command.clone(), self.environment.clone());
+        if command.first().is_some_and(|program| !is_shell(program)) {
+            command.iter().skip(1).for_each(|word| self.literal("args", word));
+        }
+        for value in environment.values() {
+            self.literal("env", value.as_str().unwrap_or_default());
         }
         let mut entry = Map::new();
         entry.insert("type".to_owned(), "local".into());
@@ -338,7 +470,9 @@ impl<'a> EntryDraft<'a> {
         let project = self.expansion.project.and_then(Path::to_str);
         match (self.cwd.take(), project) {
             (Some(folder), _)
-                if Path::new(&folder).is_absolute() || folder.starts_with("{env:") =>
+                if Path::new(&folder).is_absolute()
+                    || folder.starts_with("{env:")
+                    || is_in_home(&folder) =>
             {
                 Some(folder)
             }
@@ -352,6 +486,27 @@ impl<'a> EntryDraft<'a> {
             (None, project) => project.map(str::to_owned),
         }
     }
+}
+
+/// Returns whether a command is a program with its arguments, and not a program with blanks in its
+/// name.
+fn is_line(command: &str, has_arguments: bool) -> bool {
+    let Some((first, rest)) = command.trim().split_once(char::is_whitespace) else { return false };
+    let is_there = |path: &str| Path::new(path).is_absolute() && Path::new(path).is_file();
+    if is_there(command) {
+        return false;
+    }
+    let is_option = |word: &str| {
+        let letters = word.trim_start_matches('-');
+        letters.len() < word.len() && letters.starts_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    rest.split_whitespace().any(is_option)
+        || is_there(first)
+        || !(has_arguments || command.contains(['/', '\\']))
+}
+
+fn is_in_home(path: &str) -> bool {
+    path.strip_prefix('~').is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
 }
 
 fn transport(value: &Value) -> Result<(), String> {

@@ -10,6 +10,11 @@ pub(super) struct HostProgram {
     /// The keys that lead to the object of servers.
     pub(super) servers: &'static [&'static str],
     pub(super) variables: VariableSyntax,
+    /// `true` if `~` at the head of a path is the home directory.
+    pub(super) expands_home: bool,
+    /// The key that `timeout` of an entry is here, and its unit in milliseconds; `None` if the
+    /// program has no such key.
+    pub(super) timeout: Option<(&'static str, f64)>,
     /// The file, and files of other versions and systems; the first folder is where it stands.
     files: &'static [(Folder, &'static str)],
     /// Files without servers that may switch them off or restrict them.
@@ -40,6 +45,10 @@ enum Folder {
     Project,
 }
 
+/// Units of times, in milliseconds.
+const MILLISECOND: f64 = 1.0;
+const SECOND: f64 = 1000.0;
+
 use Folder::{AppData, Codex, Config, Home, Project};
 
 /// The programs, by the names of `--from`.
@@ -48,6 +57,8 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "claude-desktop",
         servers: &["mcpServers"],
         variables: VariableSyntax::Literal,
+        expands_home: false,
+        timeout: None,
         files: &[
             (Config, "Claude/claude_desktop_config.json"),
             (Home, "Library/Application Support/Claude/claude_desktop_config.json"),
@@ -59,6 +70,8 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "claude-code",
         servers: &["mcpServers"],
         variables: VariableSyntax::Shell,
+        expands_home: false,
+        timeout: Some(("timeout", MILLISECOND)),
         files: &[(Home, ".claude.json"), (Project, ".mcp.json")],
         settings: &[
             (Home, ".claude/settings.json"),
@@ -70,6 +83,8 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "cursor",
         servers: &["mcpServers"],
         variables: VariableSyntax::Editor,
+        expands_home: false,
+        timeout: None,
         files: &[(Home, ".cursor/mcp.json"), (Project, ".cursor/mcp.json")],
         settings: &[(Home, ".cursor/cli-config.json"), (Project, ".cursor/cli.json")],
     },
@@ -77,10 +92,18 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "vscode",
         servers: &["servers"],
         variables: VariableSyntax::Editor,
+        expands_home: true,
+        timeout: None,
         files: &[
             (Config, "Code/User/mcp.json"),
+            (Config, "Code - Insiders/User/mcp.json"),
+            (Config, "VSCodium/User/mcp.json"),
             (Home, "Library/Application Support/Code/User/mcp.json"),
+            (Home, "Library/Application Support/Code - Insiders/User/mcp.json"),
+            (Home, "Library/Application Support/VSCodium/User/mcp.json"),
             (AppData, "Code/User/mcp.json"),
+            (AppData, "Code - Insiders/User/mcp.json"),
+            (AppData, "VSCodium/User/mcp.json"),
             (Project, ".vscode/mcp.json"),
         ],
         settings: &[
@@ -94,6 +117,8 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "zed",
         servers: &["context_servers"],
         variables: VariableSyntax::Literal,
+        expands_home: false,
+        timeout: Some(("timeout", SECOND)),
         files: &[
             (Config, "zed/settings.json"),
             (AppData, "Zed/settings.json"),
@@ -105,6 +130,8 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "codex",
         servers: &["mcp_servers"],
         variables: VariableSyntax::Literal,
+        expands_home: false,
+        timeout: None,
         files: &[(Codex, "config.toml"), (Project, ".codex/config.toml")],
         settings: &[],
     },
@@ -112,6 +139,8 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "opencode",
         servers: &["mcp"],
         variables: VariableSyntax::Own,
+        expands_home: false,
+        timeout: Some(("connectTimeout", MILLISECOND)),
         files: &[
             (Config, "opencode/opencode.json"),
             (Config, "opencode/opencode.jsonc"),
@@ -124,17 +153,125 @@ pub(super) const HOSTS: &[HostProgram] = &[
         name: "gemini",
         servers: &["mcpServers"],
         variables: VariableSyntax::BareShell,
+        expands_home: false,
+        timeout: Some(("timeout", MILLISECOND)),
         files: &[(Home, ".gemini/settings.json"), (Project, ".gemini/settings.json")],
         settings: &[],
     },
+    HostProgram {
+        name: "windsurf",
+        servers: &["mcpServers"],
+        variables: VariableSyntax::Editor,
+        expands_home: false,
+        timeout: None,
+        files: &[(Home, ".codeium/windsurf/mcp_config.json"), (Home, ".codeium/mcp_config.json")],
+        settings: &[],
+    },
+    HostProgram {
+        name: "lm-studio",
+        servers: &["mcpServers"],
+        variables: VariableSyntax::Editor,
+        expands_home: false,
+        timeout: None,
+        files: &[(Home, ".lmstudio/mcp.json"), (Home, ".cache/lm-studio/mcp.json")],
+        settings: &[],
+    },
+    HostProgram {
+        name: "cline",
+        servers: &["mcpServers"],
+        variables: VariableSyntax::Editor,
+        expands_home: false,
+        timeout: Some(("timeout", SECOND)),
+        // Of the command line, and of the extension in each editor.
+        files: &[
+            (Home, ".cline/data/settings/cline_mcp_settings.json"),
+            (
+                Config,
+                "*/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            ),
+            (
+                Home,
+                "Library/Application Support/*/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            ),
+            (
+                AppData,
+                "*/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            ),
+        ],
+        settings: &[],
+    },
+    HostProgram {
+        name: "amp",
+        servers: &["amp.mcpServers"],
+        variables: VariableSyntax::Shell,
+        expands_home: false,
+        timeout: None,
+        files: &[
+            (Config, "amp/settings.json"),
+            (Config, "amp/settings.jsonc"),
+            (Project, ".amp/settings.json"),
+            (Project, ".amp/settings.jsonc"),
+        ],
+        settings: &[],
+    },
+    HostProgram {
+        name: "junie",
+        servers: &["mcpServers"],
+        variables: VariableSyntax::Literal,
+        expands_home: false,
+        timeout: None,
+        files: &[(Home, ".junie/mcp/mcp.json"), (Project, ".junie/mcp/mcp.json")],
+        settings: &[],
+    },
+];
+
+/// A program whose servers are not read, since the form of its file is not known here.
+#[derive(Debug)]
+pub(super) struct UnreadProgram {
+    pub(super) name: &'static str,
+    files: &'static [(Folder, &'static str)],
+}
+
+/// The programs that are named where their files are found.
+const UNREAD: &[UnreadProgram] = &[
+    UnreadProgram {
+        name: "jetbrains-ai",
+        files: &[
+            (Config, "JetBrains/*/options/llm.mcpServers.xml"),
+            (Home, "Library/Application Support/JetBrains/*/options/llm.mcpServers.xml"),
+            (AppData, "JetBrains/*/options/llm.mcpServers.xml"),
+        ],
+    },
+    UnreadProgram {
+        name: "copilot",
+        files: &[(Home, ".copilot/mcp-config.json"), (Config, "github-copilot/intellij/mcp.json")],
+    },
+    UnreadProgram {
+        name: "roo",
+        files: &[
+            (Config, "*/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+            (
+                Home,
+                "Library/Application Support/*/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+            ),
+            (AppData, "*/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+        ],
+    },
+    UnreadProgram { name: "kiro", files: &[(Home, ".kiro/settings/mcp.json")] },
+    UnreadProgram { name: "amazon-q", files: &[(Home, ".aws/amazonq/mcp.json")] },
+    UnreadProgram { name: "continue", files: &[(Home, ".continue/config.yaml")] },
+    UnreadProgram { name: "goose", files: &[(Config, "goose/config.yaml")] },
 ];
 
 /// Returns the host of a name on the command line.
 pub(in crate::cli) fn named(name: &str) -> Result<&'static str, String> {
     let known = || HOSTS.iter().map(|host| host.name);
-    known()
-        .find(|known| *known == name)
-        .ok_or_else(|| format!("the programs are {}", known().collect::<Vec<_>>().join(", ")))
+    known().find(|known| *known == name).ok_or_else(|| {
+        let programs = known().collect::<Vec<_>>().join(", ");
+        let is_unread = UNREAD.iter().any(|program| program.name == name);
+        let why = if is_unread { "the form of its file is not known here; " } else { "" };
+        format!("{why}the programs are {programs}")
+    })
 }
 
 /// The folders of a user, from the environment.
@@ -167,6 +304,17 @@ impl UserFolders {
         self.project.as_deref()
     }
 
+    /// Returns the paths of a name in a folder; `*` in it stands for each folder that is there.
+    fn paths(&self, folder: Folder, name: &str) -> Vec<PathBuf> {
+        let Some(base) = self.folder(folder) else { return Vec::new() };
+        let Some((before, after)) = name.split_once("*/") else { return vec![base.join(name)] };
+        let entries = std::fs::read_dir(base.join(before)).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path().join(after)).collect();
+        paths.retain(|path| path.symlink_metadata().is_ok());
+        paths.sort();
+        paths
+    }
+
     fn folder(&self, folder: Folder) -> Option<&Path> {
         match folder {
             Home => self.home.as_deref(),
@@ -187,7 +335,7 @@ pub(super) fn settings(
 ) -> Vec<PathBuf> {
     let files = host.files.iter().chain(host.settings);
     let files = files.filter(|(folder, _)| of_project || *folder != Project);
-    files.filter_map(|(folder, name)| Some(folders.folder(*folder)?.join(name))).collect()
+    files.flat_map(|(folder, name)| folders.paths(*folder, name)).collect()
 }
 
 /// A file of a host that is there.
@@ -210,15 +358,24 @@ pub(super) fn files(folders: &UserFolders, wanted: &[&str]) -> Vec<HostFile> {
     let mut found: Vec<HostFile> = Vec::new();
     for host in HOSTS.iter().filter(|host| wanted.is_empty() || wanted.contains(&host.name)) {
         for (folder, name) in host.files {
-            let Some(base) = folders.folder(*folder) else { continue };
-            let path = base.join(name);
-            let is_known = found.iter().any(|file| file.path == path);
-            // A link to nothing is reported as a file that cannot be read.
-            if !is_known && path.symlink_metadata().is_ok() {
-                let project = (*folder == Project).then(|| base.to_owned());
-                found.push(HostFile { host, path, project });
+            let project = folders.project().filter(|_| *folder == Project);
+            for path in folders.paths(*folder, name) {
+                let is_known = found.iter().any(|file| file.path == path);
+                // A link to nothing is reported as a file that cannot be read.
+                if !is_known && path.symlink_metadata().is_ok() {
+                    found.push(HostFile { host, path, project: project.map(Path::to_owned) });
+                }
             }
         }
     }
     found
+}
+
+/// Returns the files of programs that are not read, with the names of these.
+pub(super) fn unread(folders: &UserFolders) -> Vec<(&'static str, PathBuf)> {
+    let files = UNREAD.iter().flat_map(|program| {
+        let paths = program.files.iter().flat_map(|(folder, name)| folders.paths(*folder, name));
+        paths.map(|path| (program.name, path))
+    });
+    files.filter(|(_, path)| path.is_file()).collect()
 }

@@ -19,6 +19,9 @@ const LIMITS: &[LimitSetting] = &[
     ("opencode", &["mode", "*", "tools"], ""),
     ("zed", &["agent", "profiles", "*", "context_servers"], ""),
     ("zed", &["agent", "tool_permissions", "tools"], "mcp:"),
+    ("amp", &["amp.mcpPermissions"], ANY),
+    ("amp", &["amp.permissions"], "mcp__"),
+    ("amp", &["amp.tools.disable"], "mcp__"),
     ("gemini", &["excludeTools"], ANY),
     ("gemini", &["tools", "exclude"], ANY),
 ];
@@ -96,9 +99,16 @@ fn at<'a>(settings: &'a Map<String, Value>, keys: &[&str]) -> Vec<&'a Value> {
 /// Returns whether a setting has a name of the server, or of one of its tools, that it restricts.
 fn meets(setting: &Value, prefix: &str, server: &str) -> bool {
     match setting {
-        Value::Array(names) => {
-            names.iter().filter_map(Value::as_str).any(|name| is_of(name, prefix, server))
-        }
+        Value::Array(items) => items.iter().any(|item| match item {
+            Value::String(name) => is_of(name, prefix, server),
+            // A rule, with the tool that it is for; one of Amp is for servers without it.
+            Value::Object(rule) => {
+                let tool = rule.get("tool").and_then(Value::as_str);
+                rule.get("action").is_some_and(restricts)
+                    && tool.is_none_or(|tool| is_of(tool, prefix, server))
+            }
+            _ => false,
+        }),
         Value::Object(rules) => {
             rules.iter().any(|(name, rule)| is_of(name, prefix, server) && restricts(rule))
         }

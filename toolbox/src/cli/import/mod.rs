@@ -1,5 +1,6 @@
 //! `import`: takes over the servers of other programs.
 
+mod bridge;
 mod document;
 mod entry;
 mod files;
@@ -8,6 +9,7 @@ mod limits;
 mod ours;
 mod shown;
 mod switches;
+mod times;
 mod variables;
 
 use std::collections::HashSet;
@@ -77,7 +79,7 @@ impl ImportState {
         match self {
             Self::Standing(Standing::New) => "new",
             Self::Standing(Standing::Same) => "same",
-            Self::Standing(Standing::Conflict) => "conflict",
+            Self::Standing(Standing::Off) => "off",
             Self::Gateway => "gateway",
             Self::Refused(_) => "refused",
         }
@@ -85,8 +87,8 @@ impl ImportState {
 
     fn reason(&self) -> Option<&str> {
         match self {
-            Self::Standing(Standing::Conflict) => {
-                Some("the configuration has another server of this name, which stays")
+            Self::Standing(Standing::Off) => {
+                Some("the configuration has it switched off, which stays")
             }
             Self::Refused(reason) => Some(reason),
             _ => None,
@@ -109,6 +111,13 @@ struct ImportedFile {
     servers: Vec<Imported>,
     notes: Vec<String>,
     backup: Option<PathBuf>,
+}
+
+/// The files that are not read.
+struct LeftFiles {
+    of_project: Vec<HostFile>,
+    /// Those of programs whose form is not known, with their names.
+    unread: Vec<(&'static str, PathBuf)>,
 }
 
 /// Shows the servers of other programs, takes them over, or puts files back.
@@ -144,6 +153,8 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
             point(file, &path);
         }
     }
+    let unread = if wanted.from.is_empty() { hosts::unread(&folders) } else { Vec::new() };
+    let left = LeftFiles { of_project: left, unread };
     let mut outcome = report(&imported, &left, &path, wanted, written);
     if let Some(narrowed) = width.narrowed() {
         let _ = writeln!(outcome.text, "{narrowed}");
@@ -171,8 +182,7 @@ fn read(file: HostFile, folders: &UserFolders, ours: &mut Ours) -> ImportedFile 
 fn fill(imported: &mut ImportedFile, folders: &UserFolders, ours: &mut Ours) -> Result<(), String> {
     let file = &imported.file;
     let text = files::read(&file.path)?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let document = SettingsDocument::parse(text, file.is_toml())?;
+    let document = SettingsDocument::parse(&text, file.is_toml())?;
     let home = folders.home.as_deref();
     let lists = lists(&document, file, &mut imported.notes)?;
     imported.usual = lists.first().cloned().unwrap_or_default();
@@ -277,10 +287,20 @@ fn take(
         }
         imported.notes = entry.notes;
         let own_name = own_name.ok_or("no letter or digit of its name fits")?;
-        if own_name != imported.name {
-            imported.notes.push(format!("it is named `{own_name}` here"));
+        let taken = ours.take(&own_name, file.host.name, &value)?;
+        if !taken.name.eq_ignore_ascii_case(&own_name) {
+            imported.notes.push(format!(
+                "it is named `{}` here: the configuration has another server `{own_name}`",
+                taken.name
+            ));
+        } else if taken.name != imported.name {
+            imported.notes.push(format!("it is named `{}` here", taken.name));
         }
-        ours.take(&own_name, &value).map(ImportState::Standing)
+        if !taken.is_equal {
+            imported.notes.push("its other settings are those of the configuration".to_owned());
+        }
+        imported.own_name = taken.name;
+        Ok(ImportState::Standing(taken.standing))
     });
     imported.state = taken.unwrap_or_else(|reason| ImportState::Refused(cut(&line(&reason), 300)));
     imported
@@ -411,7 +431,7 @@ fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
 
 fn report(
     imported: &[ImportedFile],
-    left: &[HostFile],
+    left: &LeftFiles,
     config: &Path,
     wanted: &ImportCommand,
     written: Result<Option<PathBuf>, String>,
@@ -420,7 +440,7 @@ fn report(
     for file in imported {
         file_lines(&mut text, file);
     }
-    for file in left {
+    for file in &left.of_project {
         let path = line(&file.path.display().to_string());
         let _ = writeln!(
             text,
@@ -428,7 +448,12 @@ fn report(
             file.host.name
         );
     }
-    if imported.is_empty() && left.is_empty() {
+    for (program, path) in &left.unread {
+        let path = line(&path.display().to_string());
+        let _ =
+            writeln!(text, "{program}  {path}\n  is not read: the form of this file is not known");
+    }
+    if imported.is_empty() && left.of_project.is_empty() {
         text.push_str("no program with servers was found\n");
     }
     let shown = line(&config.display().to_string());
@@ -452,7 +477,8 @@ fn report(
     let files: Vec<Value> = imported.iter().map(file_value).collect();
     let value = json!({
         "config": shown, "written": backup.is_some(), "backup": backup, "files": files,
-        "not_read": left.iter().map(|file| line(&file.path.display().to_string())).collect::<Vec<_>>(),
+        "not_read": left.of_project.iter().map(|file| line(&file.path.display().to_string())).collect::<Vec<_>>(),
+        "unknown": left.unread.iter().map(|(program, path)| json!({"host": program, "file": line(&path.display().to_string())})).collect::<Vec<_>>(),
     });
     let mut outcome = Outcome::fine(text, value);
     if let Err(fault) = written {

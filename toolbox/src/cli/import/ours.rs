@@ -9,6 +9,9 @@ use super::files;
 use crate::disk::{Access, replace};
 use crate::mcp::{Config, ServerConfig};
 
+/// The longest name of a server, in bytes.
+const LONGEST_NAME: usize = 64;
+
 /// The configuration, with the servers taken so far.
 pub(super) struct Ours {
     pub(super) path: PathBuf,
@@ -24,7 +27,16 @@ pub(super) struct Ours {
 pub(super) enum Standing {
     New,
     Same,
-    Conflict,
+    /// The configuration has it, switched off.
+    Off,
+}
+
+/// A server in the configuration.
+pub(super) struct TakenServer {
+    pub(super) name: String,
+    pub(super) standing: Standing,
+    /// `false` if other settings than those of the program apply to it, such as its times.
+    pub(super) is_equal: bool,
 }
 
 impl Ours {
@@ -32,29 +44,40 @@ impl Ours {
     pub(super) fn read(path: PathBuf) -> Result<Self, String> {
         let is_new = path.symlink_metadata().is_err();
         let text = if is_new { "{\n  \"mcp\": {}\n}\n".to_owned() } else { files::read(&path)? };
-        let text = text.strip_prefix('\u{feff}').map_or(text.as_str(), |text| text);
-        let document = SettingsDocument::parse(text, false)?;
+        let document = SettingsDocument::parse(&text, false)?;
         let mut servers = document.servers(&["mcp"])?;
         servers.extend(document.servers(&["mcpServers"])?);
         Ok(Self { path, document, servers, is_new, is_changed: false })
     }
 
-    /// Takes a server, unless one of its name is there.
-    pub(super) fn take(&mut self, name: &str, value: &Value) -> Result<Standing, String> {
+    /// Takes a server of a program, unless it is there. If another has its name, it gets that of the
+    /// program behind its own.
+    pub(super) fn take(
+        &mut self,
+        name: &str,
+        host: &str,
+        value: &Value,
+    ) -> Result<TakenServer, String> {
         let config = self.understood(name, value)?;
-        let there = self.servers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        if let Some((other, there)) = there {
-            let is_same = other == name
-                && (there == value
-                    || self.understood(name, there).is_ok_and(|there| there == config));
-            return Ok(if is_same { Standing::Same } else { Standing::Conflict });
+        for name in names(name, host) {
+            let there = self.servers.iter().find(|(other, _)| other.eq_ignore_ascii_case(&name));
+            let Some((other, there)) = there else {
+                if !self.document.add(&["mcp"], &name, value) {
+                    return Err("`mcp` of the configuration is no object".to_owned());
+                }
+                self.servers.push((name.clone(), value.clone()));
+                self.is_changed = true;
+                return Ok(TakenServer { name, standing: Standing::New, is_equal: true });
+            };
+            let Some(there) = self.understood(other, there).ok() else { continue };
+            if is_same(&config, &there) {
+                let is_off = config.enabled && !there.enabled;
+                let standing = if is_off { Standing::Off } else { Standing::Same };
+                let is_equal = config.enabled(true) == there.enabled(true);
+                return Ok(TakenServer { name: other.clone(), standing, is_equal });
+            }
         }
-        if !self.document.add(&["mcp"], name, value) {
-            return Err("`mcp` of the configuration is no object".to_owned());
-        }
-        self.servers.push((name.to_owned(), value.clone()));
-        self.is_changed = true;
-        Ok(Standing::New)
+        Err("all names for it are taken".to_owned())
     }
 
     /// Reads an entry as the program will.
@@ -62,7 +85,10 @@ impl Ours {
         let text = json!({"mcp": {name: value}}).to_string();
         let (config, problems) = Config::parse(&text, &self.path, any_variable);
         match problems.first() {
-            Some(problem) => Err(problem.message().to_owned()),
+            Some(problem) => Err(match problem.hint() {
+                Some(hint) => format!("{}: {hint}", problem.message()),
+                None => problem.message().to_owned(),
+            }),
             None => config
                 .servers()
                 .first()
@@ -83,6 +109,26 @@ impl Ours {
         }
         written(&self.path, &text, Access::Owner)
     }
+}
+
+/// Returns whether two entries are for one server: what is started or reached is the same. The user
+/// may have changed the rest of it since.
+fn is_same(taken: &ServerConfig, there: &ServerConfig) -> bool {
+    let has_client = taken.oauth != crate::mcp::config::OAuthClient::default();
+    taken.endpoint == there.endpoint && (!has_client || taken.oauth == there.oauth)
+}
+
+/// Returns the names that a server of a program may have, in order: its own, that with the program
+/// behind it, and that with a number.
+fn names(name: &str, host: &str) -> impl Iterator<Item = String> {
+    let with = move |ending: String| {
+        let mut kept = name.to_owned();
+        kept.truncate(LONGEST_NAME - ending.len() - 1);
+        format!("{}_{ending}", kept.trim_end_matches('_'))
+    };
+    let numbered = (2..1000).map(move |number| format!("{host}_{number}"));
+    let endings = std::iter::once(host.to_owned()).chain(numbered);
+    std::iter::once(name.to_owned()).chain(endings.map(with))
 }
 
 /// Returns an address for each variable, since that fits wherever a variable may stand.

@@ -89,6 +89,13 @@ pub(super) fn entry(value: &Value) -> String {
     cut(&line(&parts.join(" ")), LONGEST)
 }
 
+/// Formats arguments of a program as a list.
+pub(super) fn arguments(program: &str, words: &[&str]) -> String {
+    let all: Vec<&str> = std::iter::once(program).chain(words.iter().copied()).collect();
+    let shown = command(&all).into_iter().skip(1).collect::<Vec<_>>();
+    cut(&line(&serde_json::json!(shown).to_string()), LONGEST)
+}
+
 /// Returns the words of a command.
 fn command(words: &[&str]) -> Vec<String> {
     let Some((program, rest)) = words.split_first() else { return Vec::new() };
@@ -124,7 +131,7 @@ fn starts_another(program: &str) -> bool {
 }
 
 /// Returns an option without its value, which may follow its letter at once.
-fn option(word: &str) -> String {
+pub(super) fn option(word: &str) -> String {
     let name = word.split('=').next().unwrap_or_default();
     let letters = name.trim_start_matches('-');
     let is_plain = !letters.is_empty()

@@ -130,7 +130,7 @@ fn root(document: &SettingsDocument) -> Map<String, Value> {
 fn parsed(path: &Path) -> Option<SettingsDocument> {
     let text = files::read(path).ok()?;
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
-    SettingsDocument::parse(text.trim_start_matches('\u{feff}'), is_toml).ok()
+    SettingsDocument::parse(&text, is_toml).ok()
 }
 
 /// Returns the servers that a list names, by text or by an object with `serverName`.

@@ -4,6 +4,28 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::hosts::{HostProgram, VariableSyntax};
+use crate::mcp::config::variable_of_input;
+
+/// Variables of editors that have no equivalent.
+const OF_EDITORS: [&str; 17] = [
+    "columnNumber",
+    "cwd",
+    "defaultBuildTask",
+    "execPath",
+    "file",
+    "fileBasename",
+    "fileBasenameNoExtension",
+    "fileDirname",
+    "fileDirnameBasename",
+    "fileExtname",
+    "fileWorkspaceFolder",
+    "lineNumber",
+    "relativeFile",
+    "relativeFileDirname",
+    "selectedText",
+    "workspaceFolder",
+    "workspaceRoot",
+];
 
 /// The surroundings in which strings of a file are expanded.
 pub(super) struct Expansion<'a> {
@@ -34,6 +56,14 @@ impl Expansion<'_> {
             _ => self.with_dollars(text, &mut expanded)?,
         }
         Ok(expanded)
+    }
+
+    /// Returns the path of a string that begins with `~`, where the program replaces it.
+    pub(super) fn in_home(&self, text: &str) -> Option<String> {
+        let rest = text.strip_prefix('~').filter(|_| self.host.expands_home)?;
+        let home = self.home?.to_str()?;
+        let is_own = rest.is_empty() || rest.starts_with(['/', '\\']);
+        is_own.then(|| format!("{}{rest}", home.trim_end_matches(['/', '\\'])))
     }
 
     fn with_dollars(&self, text: &str, expanded: &mut Expanded) -> Result<(), String> {
@@ -86,6 +116,13 @@ impl Expansion<'_> {
                 "workspaceFolder" => of_path(self.project),
                 "userHome" => of_path(self.home),
                 "pathSeparator" | "/" => Some(std::path::MAIN_SEPARATOR.to_string()),
+                "workspaceFolderBasename" => {
+                    of_path(self.project.and_then(Path::file_name).map(Path::new))
+                }
+                // The program leaves it as it is.
+                name if is_name(name) && !OF_EDITORS.contains(&name) => {
+                    Some(format!("${{{name}}}"))
+                }
                 _ => None,
             },
         };
@@ -101,13 +138,6 @@ fn literal(text: &str, expanded: &mut Expanded) -> Result<(), String> {
     }
     expanded.text.push_str(text);
     Ok(())
-}
-
-/// Returns the name of a variable for a value that the program asks its user for.
-fn variable_of_input(id: &str) -> String {
-    let letter = |c: char| if is_name_part(c) { c.to_ascii_uppercase() } else { '_' };
-    let name: String = id.chars().map(letter).collect();
-    if is_name(&name) { name } else { format!("INPUT_{name}") }
 }
 
 fn is_name_part(c: char) -> bool {
