@@ -232,6 +232,34 @@ fn a_file_with_faults_gives_what_it_can() {
     toolbox(&unreached, &["list"]).check(4, "", "the server `dead` cannot be reached");
 }
 
+#[test]
+fn what_is_read_and_may_not_be_meant_is_a_warning() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    value["mcp"]["time"]["environment"] = json!({"X": "${HOME}/x"});
+    value["mcp"]["time"]["timeout"] = json!(30);
+    value["mcp"]["parts"]["enabled"] = json!(false);
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    for words in [&["check"][..], &["list"]] {
+        let ended = toolbox(&config, words);
+        ended.check(0, "time_sum", "warning: `timeout` of server `time` is 30 ms");
+        ended.check(0, "", "  = help: write \"30s\" if seconds are meant, \"30ms\" if not");
+        ended.check(0, "", "warning: `environment` of server `time` holds `${HOME}`");
+    }
+    let problems = &toolbox(&config, &["check", "--json"]).json()["problems"];
+    let kinds: Vec<_> = problems
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| (leak(&one["kind"]), leak(&one["server"])))
+        .collect();
+    assert_eq!(kinds, [("warning", "time"), ("warning", "time")]);
+    // What is refused is shown as it should be.
+    value["mcp"]["time"]["environment"] = json!({"PORT": 8080});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    toolbox(&config, &["check"]).check(3, "", "  = help: put it between quotes: \"8080\"");
+}
+
 fn leak(value: &Value) -> &'static str {
     value.as_str().unwrap_or_default().to_owned().leak()
 }

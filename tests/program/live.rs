@@ -319,6 +319,24 @@ fn rules_that_no_tool_meets_are_reported_with_each_change() {
 }
 
 #[test]
+fn warnings_are_reported_with_each_change() {
+    let with = |timeout: Value| {
+        let mut server = few("pid");
+        server["timeout"] = timeout;
+        json!({"mcp": {"a": server}}).to_string()
+    };
+    let mut host = Host::start(&with(json!(999)), &["serve"]);
+    host.reported("warning: `timeout` of server `a` is 999 ms");
+    host.rename(with(json!(998)).as_bytes());
+    host.reported("warning: `timeout` of server `a` is 998 ms");
+    host.rename(with(json!("998ms")).as_bytes());
+    assert!(
+        !host.applied().contains("999") && host.names().contains(&"toolbox_execute".to_owned())
+    );
+    host.end();
+}
+
+#[test]
 fn what_models_read_follows_the_file() {
     let value = |servers: Value, limit: u32| {
         json!({"mcp": servers, "settings": {"defaultLimit": limit}}).to_string()

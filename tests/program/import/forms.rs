@@ -597,6 +597,34 @@ fn mcp_remote_becomes_the_address_that_it_reaches() {
 }
 
 #[test]
+fn the_secret_of_a_header_reaches_the_server_and_nothing_else() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(5))).expect("a limit");
+        let mut head = [0; 4096];
+        let length = std::io::Read::read(&mut stream, &mut head).unwrap_or_default();
+        String::from_utf8_lossy(&head[..length]).into_owned()
+    });
+    let user = User::new();
+    let url = format!("http://{address}/mcp");
+    let args = ["-y", "mcp-remote", &url, "--header", "Authorization:${AUTH_HEADER}"];
+    let entry =
+        json!({"command": "npx", "args": args, "env": {"AUTH_HEADER": "Bearer hidden-text"}});
+    user.write(".cursor/mcp.json", json!({"mcpServers": {"s": entry}}).to_string());
+    let shown = user.run(&["import", "--write"]);
+    let listed = user.run(&["list"]);
+    // Where nothing came, this ends the wait.
+    drop(std::net::TcpStream::connect(address));
+    let head = server.join().expect("a request").to_lowercase();
+    assert!(head.contains("authorization: bearer hidden-text\r\n"), "{head} {listed:?}");
+    for ended in [shown, listed] {
+        assert!(!format!("{ended:?}").contains("hidden-text"), "{ended:?}");
+    }
+}
+
+#[test]
 fn mcp_remote_with_what_is_not_understood_stays_the_child_process() {
     for (words, reason) in [
         (
