@@ -357,10 +357,10 @@ fn servers_of_one_name_get_the_name_of_their_program() {
     assert_eq!(taken(&user), states(&[("s_zed_3", "same")]));
     // A long name is cut, and stays one.
     let user = User::new();
-    let long = format!("{}_{}", "n".repeat(57), "m".repeat(6));
+    let long = format!("{}_{}", "n".repeat(56), "m".repeat(7));
     write(&user, "cursor", &long, server("1"));
     write(&user, "vscode", &long, server("2"));
-    let cut = format!("{}_vscode", "n".repeat(57));
+    let cut = format!("{}_vscode", "n".repeat(56));
     assert_eq!(taken(&user), states(&[(&long, "new"), (&cut, "new")]));
     user.run(&["list"]).check(4, "", &format!("the server `{cut}` cannot be reached"));
     // What the user changed about the server since is theirs.

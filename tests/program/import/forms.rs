@@ -478,7 +478,7 @@ fn authorized(value: &str) -> Value {
 const REACHED: &str = "its address is reached without `mcp-remote`";
 
 #[test]
-fn mcp_remote_becomes_the_address_that_it_reaches() {
+fn mcp_remote_becomes_its_address_however_it_is_started() {
     let token = ["--header", "Authorization: Bearer ${TOKEN}"];
     let with_token = |before: &[&str]| {
         let words: Vec<&str> = before.iter().chain(&[URL]).chain(&token).copied().collect();
@@ -505,6 +505,10 @@ fn mcp_remote_becomes_the_address_that_it_reaches() {
     ] {
         check(&[("claude-desktop", with_token(starter), of_variable.clone(), &[REACHED])]);
     }
+}
+
+#[test]
+fn headers_and_options_of_mcp_remote_are_carried_over() {
     let secret = |env: Value, words: &[&str]| with(mcp_remote(words), "env", env);
     let own = "Authorization:${AUTH_HEADER}";
     let both = |server: Value, key: &str, value: Value| with(server, key, value);
@@ -533,7 +537,7 @@ fn mcp_remote_becomes_the_address_that_it_reaches() {
         ),
         (
             "gemini",
-            mcp_remote(&["--header", "Authorization: Bearer $T", URL]),
+            mcp_remote(&["--header", "Authorization: Bearer $T", URL, "3334"]),
             authorized("Bearer {env:T}"),
             &[REACHED],
         ),

@@ -422,7 +422,6 @@ impl<'a> EntryDraft<'a> {
         self.command.clear();
         self.args.clear();
         self.environment.clear();
-        self.cwd = None;
     }
 
     fn local(&mut self) -> Result<Map<String, Value>, String> {

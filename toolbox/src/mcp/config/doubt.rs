@@ -53,7 +53,6 @@ impl ConfigReader<'_> {
         (number, unit): (&str, &str),
         time: Duration,
     ) {
-        let as_milliseconds = number.parse().map(Duration::from_millis);
         let (what, help) = match unit {
             "ms" if time < *COMMON.start() => (
                 format!("{number} ms: a number counts milliseconds"),
@@ -66,9 +65,8 @@ impl ConfigReader<'_> {
                     format!("write \"{minutes}m\" if that is meant"),
                 )
             }
-            "s" if time > *COMMON.end()
-                && as_milliseconds.as_ref().is_ok_and(|time| COMMON.contains(time)) =>
-            {
+            // In milliseconds, each of them is a common one.
+            "s" if time > *COMMON.end() => {
                 let minutes = time.as_secs() / 60;
                 (
                     format!("{} hours {} minutes", minutes / 60, minutes % 60),

@@ -88,13 +88,13 @@ fn in_braces(inner: &str) -> Option<ForeignSpelling> {
     Some(spelling)
 }
 
-/// Returns the first `%NAME%`. A shorter name may be a part of an escaped address.
+/// Returns the first `%NAME%`.
 fn in_percents(text: &str) -> Option<ForeignSpelling> {
     text.match_indices('%').find_map(|(at, _)| {
         let name = name_at(&text[at + 1..]);
         let end = at + 1 + name.len();
         let is_closed = text[end..].starts_with('%') && stands_alone(text, at, end + 1);
-        (is_closed && name.len() > 2 && is_name(name)).then(|| variable(format!("%{name}%"), name))
+        (is_closed && is_name(name)).then(|| variable(format!("%{name}%"), name))
     })
 }
 
