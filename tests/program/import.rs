@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
+mod bridge;
 mod forms;
 
 use std::path::PathBuf;

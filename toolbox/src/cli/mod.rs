@@ -33,9 +33,9 @@
 //! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
 //!
-//! and in each of them `problems`: `kind` (`config`, `warning`, `server`, `withheld`, `rule`), `message`, and
-//! where known `server`, `file`, `line`, `column`. A command that could not start has `error` in place of
-//! the rest. The exit codes are listed in `--help`.
+//! and in each of them `problems`: `kind` (`config`, `warning`, `server`, `withheld`, `rule`),
+//! `message`, and where known `server`, `file`, `line`, `column`. A command that could not start
+//! has `error` in place of the rest. The exit codes are listed in `--help`.
 
 mod account;
 mod approve;

@@ -40,8 +40,8 @@ pub(super) struct BridgedServer {
     pub(super) left: Vec<String>,
 }
 
-/// Reads a command that starts `mcp-remote`; `None` if it starts something else, and the reason if a
-/// part of it has no equivalent. `expands` says whether the host replaces `${NAME}` in arguments.
+/// Reads a command that starts `mcp-remote`; `None` if it starts something else, and the reason if
+/// a part of it has no equivalent. `expands` says whether the host replaces `${NAME}` in arguments.
 pub(super) fn read(
     command: &[String],
     environment: &Map<String, Value>,
@@ -242,8 +242,8 @@ struct Variables<'a> {
 }
 
 impl Variables<'_> {
-    /// Returns the value of a header with the variables of the entry in place of their names; others
-    /// become those of the configuration.
+    /// Returns the value of a header with the variables of the entry in place of their names;
+    /// others become those of the configuration.
     fn replaced(&mut self, text: &str) -> Result<String, String> {
         let mut replaced = String::new();
         let mut rest = text;

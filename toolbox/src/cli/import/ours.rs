@@ -50,8 +50,8 @@ impl Ours {
         Ok(Self { path, document, servers, is_new, is_changed: false })
     }
 
-    /// Takes a server of a program, unless it is there. If another has its name, it gets that of the
-    /// program behind its own.
+    /// Takes a server of a program, unless it is there. If another has its name, it gets that of
+    /// the program behind its own.
     pub(super) fn take(
         &mut self,
         name: &str,
