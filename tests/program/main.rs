@@ -13,6 +13,8 @@ mod page;
 mod serve;
 #[cfg(unix)]
 mod token;
+#[cfg(unix)]
+mod waiting;
 mod worker;
 
 use std::io::Write;

@@ -80,7 +80,7 @@ impl Host {
         result["content"][0]["text"].as_str().map_or_else(|| result.to_string(), str::to_owned)
     }
 
-    fn search(&mut self, text: &str) -> Value {
+    pub(super) fn search(&mut self, text: &str) -> Value {
         serde_json::from_str(&self.call("toolbox_search_bm25", json!({"text": text})))
             .expect("JSON")
     }

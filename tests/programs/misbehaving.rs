@@ -143,7 +143,8 @@ fn receive(arguments: &[String], message: &Value) {
     let id = &message["id"];
     match message["method"].as_str() {
         _ if has("silent") => {}
-        Some("server/discover") if has("modern") => result(
+        Some("initialize") if has("only-modern") => error(id, -32022, "there is no handshake"),
+        Some("server/discover") if has("modern") || has("only-modern") => result(
             id,
             &json!({
                 "resultType": "complete",
@@ -186,6 +187,7 @@ fn receive(arguments: &[String], message: &Value) {
                 "params": {"notifications": notifications, "_meta": meta},
             }));
         }
+        Some("tools/list") if has("list-mute") => {}
         Some("tools/list") if has("list-dies") => std::process::exit(6),
         Some("tools/list" | "tools/call") if has("fixture") => fixture(arguments, message),
         Some("tools/list") => list(arguments, id, &message["params"]),

@@ -20,6 +20,8 @@ mod odd;
 mod program_grants;
 mod read;
 mod sign_in_midway;
+#[cfg(unix)]
+mod startup;
 mod streams;
 pub(crate) mod support;
 mod tasks;

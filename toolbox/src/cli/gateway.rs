@@ -3,29 +3,26 @@
 //! There is no fourth tool for the state of servers. A model learns of faults where they matter: in
 //! the instructions of the server, in the reply to a search, and in the error for an unknown tool.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::{Instant, timeout};
 
 use super::program::of_servers;
 use super::source::ranking;
 use super::text::cut;
+use super::waiting;
 use crate::call::{FailureKind, ToolResult};
 use crate::collection::ToolBox;
 use crate::mcp::{ServerState, Servers, Settings};
-use crate::search::{EXECUTE, Gateway};
+use crate::search::{EXECUTE, Gateway, executed};
 use crate::sync::Mutex;
 use crate::tool::{IntoTools, Next, Tool};
 
-/// The maximum time that a search waits for servers which have not answered yet.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The minimum time before a failed server is tried again.
-const PAUSE: Duration = Duration::from_secs(30);
+/// The maximum time, from the start of a server on, that a search or a list of all tools waits for
+/// its answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum length of a line about a problem for a model, in characters.
 const LINE: usize = 300;
@@ -35,13 +32,11 @@ pub(super) struct GatewayBackend {
     servers: Option<Servers>,
     /// Faults of the configuration, one per line.
     faults: Mutex<Vec<String>>,
-    /// The last retry of each failed server.
-    tried: Mutex<HashMap<String, Instant>>,
 }
 
 impl GatewayBackend {
     pub(super) fn new(servers: Option<Servers>, faults: Vec<String>) -> Arc<Self> {
-        Arc::new(Self { servers, faults: Mutex::new(faults), tried: Mutex::default() })
+        Arc::new(Self { servers, faults: Mutex::new(faults) })
     }
 
     /// Replaces the faults of the configuration.
@@ -81,35 +76,28 @@ impl GatewayBackend {
                 matches!(status.state, ServerState::Waiting | ServerState::Connecting)
                     && status.error.is_none()
             });
-            lines.extend(
-                open.map(|status| format!("the server `{}` has not answered yet", status.name)),
-            );
+            lines.extend(open.map(|status| {
+                let waited = status.startup.as_ref().map(|startup| {
+                    let progress = waiting::progress(startup);
+                    format!(", after {progress}; search again later for its tools")
+                });
+                let waited = waited.unwrap_or_default();
+                format!("the server `{}` has not answered yet{waited}", status.name)
+            }));
         }
         lines.iter().map(|line| cut(line, LINE)).collect()
     }
 
-    /// Waits for servers that have not answered yet, and retries those that failed a while ago.
-    async fn awake(&self) {
+    /// Waits for servers that have just been started until they or enough of them have answered,
+    /// and retries those that failed a while ago.
+    async fn awake(&self, is_enough: impl Fn() -> bool) {
         let Some(servers) = &self.servers else { return };
         // Slower servers are named in the reply.
-        let _ = timeout(PATIENCE, servers.ready()).await;
-        for status in servers.status() {
-            if status.state != ServerState::Failed {
-                continue;
-            }
-            let now = Instant::now();
-            let mut tried = self.tried.lock();
-            let before = *tried.entry(status.name.clone()).or_insert(now);
-            if now.duration_since(before) >= PAUSE {
-                tried.insert(status.name.clone(), now);
-                let servers = servers.clone();
-                tokio::spawn(async move { servers.reconnect(&status.name).await });
-            }
-        }
+        servers.ready_within(PATIENCE, is_enough).await;
+        servers.retry_failed();
     }
 
     async fn search(&self, next: Next) -> ToolResult {
-        self.awake().await;
         let result = next.run().await;
         let lines = self.lines();
         if lines.is_empty() || result.is_error() {
@@ -125,7 +113,6 @@ impl GatewayBackend {
     }
 
     async fn execute(&self, next: Next) -> ToolResult {
-        self.awake().await;
         let result = next.run().await;
         let lines = self.lines();
         if lines.is_empty() || result.failure_kind() != Some(FailureKind::NotFound) {
@@ -143,12 +130,22 @@ pub(super) fn register(toolbox: &ToolBox, settings: &Settings, backend: &Arc<Gat
         .max_reply_bytes(settings.max_reply_bytes)
         .ranking(ranking(settings));
     let with_status = |tool: Tool| {
-        let backend = Arc::clone(backend);
+        let (backend, toolbox) = (Arc::clone(backend), toolbox.downgrade());
         let executes = tool.name() == EXECUTE;
         tool.layer(move |next| {
-            let backend = Arc::clone(&backend);
+            let (backend, toolbox) = (Arc::clone(&backend), toolbox.clone());
             async move {
-                if executes { backend.execute(next).await } else { backend.search(next).await }
+                if !executes {
+                    backend.awake(|| false).await;
+                    return backend.search(next).await;
+                }
+                // The call of a tool that is there does not wait for the servers of others.
+                let name = executed(next.arguments().as_str()).unwrap_or_default();
+                let is_there = || toolbox.upgrade().is_some_and(|all| all.has(&name));
+                if !is_there() {
+                    backend.awake(is_there).await;
+                }
+                backend.execute(next).await
             }
         })
     };

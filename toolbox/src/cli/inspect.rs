@@ -7,8 +7,9 @@ use super::attendance::Attendance;
 use super::outcome::{Exit, Outcome, complain};
 use super::page::opened;
 use super::program::Configured;
-use super::serve::{keeping_too_large, logged, unless_interrupted};
+use super::serve::{keeping_too_large, unless_interrupted};
 use super::sign_in;
+use super::waiting::logged;
 use crate::collection::ToolBox;
 use crate::mcp::{Connect, CredentialFile, FrameLog, ServerConfig, Servers, config};
 
@@ -55,12 +56,13 @@ async fn mount(
     toolbox: &ToolBox,
     frames: &FrameLog,
 ) -> Result<Servers, String> {
+    let log = logged();
     let mut builder = Servers::builder()
         .server(NAME, server)
         .relay_questions(true)
         .connect_when(Connect::InBackground)
-        .on_change(|status| {
-            logged(status);
+        .on_change(move |status| {
+            log(status);
             if status.wants_sign_in {
                 complain("add --login to sign in, or --header 'Authorization: Bearer {env:TOKEN}'");
             }

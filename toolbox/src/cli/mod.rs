@@ -63,6 +63,7 @@ mod telemetry;
 mod terminal;
 mod text;
 mod tools;
+mod waiting;
 #[cfg(feature = "nats")]
 mod worker;
 

@@ -11,8 +11,9 @@ use super::beside::bound;
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::Configured;
-use super::serve::{interruption, keeping_too_large, logged, token_in, unless_interrupted};
+use super::serve::{interruption, keeping_too_large, token_in, unless_interrupted};
 use super::source::ranking;
+use super::waiting::logged;
 use crate::collection::ToolBox;
 use crate::mcp::Connect;
 use crate::page::Page;
@@ -28,7 +29,7 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
     let attendance = Attendance::new();
     let attended = attendance.attend(ToolBox::builder());
     let toolbox = keeping_too_large(attended, |builder| configured.built(builder));
-    let mounting = configured.mount(&toolbox, Connect::InBackground, false, logged);
+    let mounting = configured.mount(&toolbox, Connect::InBackground, false, logged());
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));
     };

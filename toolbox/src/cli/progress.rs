@@ -1,43 +1,51 @@
 //! Progress display on a terminal.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::text::{cut, line};
-use crate::mcp::{ServerState, ServerStatus};
+use super::waiting;
+use crate::mcp::{ServerStartup, ServerStatus};
 use crate::sync::Mutex;
 
-/// A line on standard error that is removed when its work is done; disabled without a terminal.
+/// Lines on standard error that are removed when their work is done; disabled without a terminal.
 pub(super) struct Progress {
+    lines: MultiProgress,
     bar: ProgressBar,
     /// The servers that have not answered yet.
-    open: Mutex<Vec<String>>,
+    open: Mutex<OpenServers>,
+}
+
+#[derive(Default)]
+struct OpenServers {
+    names: Vec<String>,
+    /// The lines of those that take long.
+    slow: HashMap<String, ProgressBar>,
 }
 
 impl Progress {
     /// Returns the display for connecting servers.
     pub(super) fn of_servers(names: Vec<String>) -> Self {
         let bar = ProgressBar::new(names.len().try_into().unwrap_or(u64::MAX));
-        bar.set_message(cut(&names.join(", "), 60));
-        Self::styled(bar, "{spinner} {pos} of {len} servers; waiting for {msg}", names)
+        let bar = bar.with_message(cut(&names.join(", "), 60));
+        let progress = Self::styled(bar, "{spinner} {pos} of {len} servers; waiting for {msg}");
+        progress.open.lock().names = names;
+        progress
     }
 
     /// Returns the display for one call.
     pub(super) fn of_call(tool: &str) -> Self {
-        let progress =
-            Self::styled(ProgressBar::no_length(), "{spinner} {prefix} {msg}", Vec::new());
-        progress.bar.set_prefix(line(tool));
-        progress
+        let bar = ProgressBar::no_length().with_prefix(line(tool));
+        Self::styled(bar, "{spinner} {prefix} {msg}")
     }
 
-    fn styled(bar: ProgressBar, template: &str, open: Vec<String>) -> Self {
-        // The template is constant and valid.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+    fn styled(bar: ProgressBar, template: &str) -> Self {
+        let lines = MultiProgress::new();
+        let bar = lines.add(bar.with_style(style(template)));
         bar.enable_steady_tick(Duration::from_millis(100));
-        Self { bar, open: Mutex::new(open) }
+        Self { lines, bar, open: Mutex::default() }
     }
 
     /// Displays a tool's report.
@@ -47,19 +55,46 @@ impl Progress {
         self.bar.set_message(format!("{}{total} {}", report.done, cut(&about, 80)));
     }
 
-    /// Displays the servers that have not answered yet.
+    /// Displays the servers that have not answered yet, and what a slow one prints.
     pub(super) fn changed(&self, status: &ServerStatus) {
-        if !matches!(status.state, ServerState::Waiting | ServerState::Connecting) {
-            let mut open = self.open.lock();
-            let before = open.len();
-            open.retain(|name| *name != status.name);
-            self.bar.inc(u64::from(open.len() < before));
-            self.bar.set_message(cut(&open.join(", "), 60));
+        let mut open = self.open.lock();
+        if let Some(startup) = &status.startup {
+            // The first report of a start comes with it.
+            if startup.waited >= Duration::from_secs(1) {
+                self.slow(&mut open, status, startup);
+            }
+            return;
         }
+        if let Some(slow) = open.slow.remove(&status.name) {
+            slow.finish_and_clear();
+        }
+        let before = open.names.len();
+        open.names.retain(|name| *name != status.name);
+        self.bar.inc(u64::from(open.names.len() < before));
+        self.bar.set_message(cut(&open.names.join(", "), 60));
     }
 
-    /// Removes the line.
+    /// Displays a line for a slow server, whose time goes on by itself.
+    fn slow(&self, open: &mut OpenServers, status: &ServerStatus, startup: &ServerStartup) {
+        let slow = open.slow.entry(status.name.clone()).or_insert_with(|| {
+            let waited = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{} s", state.elapsed().as_secs());
+            };
+            let style = style("waiting for {prefix}, {waited} of {msg}");
+            let bar = ProgressBar::no_length().with_style(style.with_key("waited", waited));
+            let bar = bar.with_prefix(waiting::named(status)).with_elapsed(startup.waited);
+            let bar = self.lines.add(bar.with_message(waiting::limit(startup)));
+            bar.enable_steady_tick(Duration::from_secs(1));
+            bar
+        });
+        slow.set_message(waiting::limit(startup));
+    }
+
+    /// Removes the lines.
     pub(super) fn end(&self) {
+        for (_, slow) in self.open.lock().slow.drain() {
+            slow.finish_and_clear();
+        }
         self.bar.finish_and_clear();
     }
 }
@@ -68,4 +103,9 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Returns the style of a template, which is constant and valid.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -13,17 +13,15 @@ use super::arguments::{Listen, ServeOwn, ServeProgram};
 use super::attendance::Attendance;
 use super::audit;
 use super::beside::ServedPage;
-use super::gateway::{self, GatewayBackend};
+use super::gateway::{self, GatewayBackend, PATIENCE};
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, is_wide};
 use super::source::ranking;
 use super::text::line;
+use super::waiting::logged;
 use crate::collection::{ToolBox, ToolBoxBuilder};
-use crate::mcp::{
-    ConfigProblem, Connect, ServeError, ServerInfo, ServerState, ServerStatus, Servers, Service,
-    SkillFolder,
-};
+use crate::mcp::{ConfigProblem, Connect, ServeError, ServerInfo, Servers, Service, SkillFolder};
 use crate::results::MemoryResults;
 use crate::search::Gateway;
 use crate::text::clean;
@@ -47,8 +45,9 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     } else if all_deferred {
         Connect::InBackground
     } else {
-        // Listed tools have to be mounted before the list is requested.
-        Connect::Now
+        // Listed tools have to be mounted before the list is requested; those of a slow server
+        // follow.
+        Connect::Within(PATIENCE)
     };
     let audit = match audit::opened(&wanted.audit) {
         Ok(audit) => audit,
@@ -61,7 +60,7 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         Some(tokens) => configured.built(keeping_results(builder, tokens)),
         None => keeping_too_large(builder, |builder| configured.built(builder)),
     };
-    let mounting = configured.mount(&toolbox, connect, deferred, logged);
+    let mounting = configured.mount(&toolbox, connect, deferred, logged());
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));
     };
@@ -340,27 +339,5 @@ pub(super) fn interruption() -> impl Future<Output = ()> {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    }
-}
-
-/// Logs a status change of a server.
-pub(super) fn logged(status: &ServerStatus) {
-    match status.state {
-        ServerState::Ready => {
-            complain(&format!("{}: ready, {} tools", status.name, status.tools.len()));
-        }
-        ServerState::Failed => {
-            let why = status.error.as_deref().map(line).unwrap_or_default();
-            complain(&format!("{}: cannot be reached: {why}", status.name));
-        }
-        _ => {}
-    }
-    for tool in &status.withheld {
-        complain(&format!(
-            "{}: {} is withheld: {}",
-            status.name,
-            line(&tool.name),
-            line(&tool.detail)
-        ));
     }
 }

@@ -3,10 +3,12 @@
 use serde_json::json;
 
 use super::arguments::WorkerCommand;
+use super::gateway::PATIENCE;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, of_mount};
-use super::serve::{interrupted, logged, unless_interrupted};
+use super::serve::{interrupted, unless_interrupted};
 use super::text::line;
+use super::waiting::logged;
 use crate::collection::ToolBox;
 use crate::fleet::{FleetError, FleetOptions, Worker};
 use crate::mcp::Connect;
@@ -25,7 +27,7 @@ pub(super) async fn program(configured: Configured, wanted: WorkerCommand) -> Ou
         Err(message) => return Outcome::failed(Exit::Usage, message),
     };
     let toolbox = configured.toolbox();
-    let mounting = configured.mount(&toolbox, Connect::Now, false, logged);
+    let mounting = configured.mount(&toolbox, Connect::Within(PATIENCE), false, logged());
     let Some(mounted) = unless_interrupted(mounting).await else {
         return Outcome::fine(String::new(), json!({}));
     };

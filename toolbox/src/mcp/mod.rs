@@ -45,8 +45,8 @@ mod telemetry;
 
 #[cfg(feature = "mcp-client")]
 pub use client::{
-    ApproveError, Connect, MountServersError, ServerChanges, ServerState, ServerStatus, Servers,
-    ServersBuilder, WithheldReason, WithheldTool,
+    ApproveError, Connect, MountServersError, ServerChanges, ServerStartup, ServerState,
+    ServerStatus, Servers, ServersBuilder, WithheldReason, WithheldTool,
 };
 #[cfg(feature = "mcp-oauth")]
 pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};

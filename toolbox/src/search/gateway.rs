@@ -395,6 +395,13 @@ pub(crate) fn called_through(call: &ToolCall) -> Option<ToolCall> {
     Some(ToolCall::new(call.id.as_str(), name, arguments))
 }
 
+/// Returns the name of the tool that a call of the gateway with these arguments calls, if it can be
+/// read.
+#[cfg(feature = "cli")]
+pub(crate) fn executed(arguments: &str) -> Option<String> {
+    Envelope::read(arguments, |_, _| false).ok().map(|wanted| wanted.name)
+}
+
 /// Accepts any number for a limit by clamping it.
 #[allow(
     clippy::cast_possible_truncation,

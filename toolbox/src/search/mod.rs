@@ -75,6 +75,8 @@ pub use embed::{EmbedError, Embedder, Embeddings};
 pub use explain::{MatchedWord, SearchExplanation};
 #[cfg(feature = "agent")]
 pub(crate) use gateway::called_through;
+#[cfg(feature = "cli")]
+pub(crate) use gateway::executed;
 pub use gateway::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
 pub use hit::Hit;
 pub use pattern::{MAX_PATTERN_CHARS, PatternError};

@@ -1,8 +1,8 @@
 //! A connection to one server: the handshake, and the requests sent over it.
 
+mod handshake;
+
 use std::collections::HashSet;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +12,10 @@ use rmcp::model::{
     ProgressNotificationParam, ProtocolVersion, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
-    RequestContext, RequestHandle, RunningService, ServiceError,
+    NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle, RunningService,
+    ServiceError,
 };
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
+use rmcp::{ClientHandler, RoleClient};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -26,17 +25,16 @@ use super::connection_error::ConnectionError;
 use super::envelope::{QUESTION, UNREAD};
 use super::list::{MAX_PAGES, MAX_TOOLS, ToolList};
 use super::notifications::Notifications;
-use super::operation::{ServerLink, outcome_of};
+use super::operation::outcome_of;
 use super::pages::{NextPage, PageWalk};
-use super::questions;
 use super::request_meta::add_trace;
-use super::stdio::{Child, Stdio};
+use super::startup::Startup;
+use super::stdio::Child;
 use super::{http, reason, text};
 use crate::context::ToolContext;
 use crate::context::trace::trace_here;
 use crate::event::Reporter;
-use crate::mcp::apps::{self, APPS};
-use crate::mcp::config::{ServerConfig, ServerEndpoint};
+use crate::mcp::config::ServerConfig;
 use crate::mcp::count::Count;
 use crate::mcp::frames::FrameObserver;
 use crate::mcp::telemetry::{Operation, Outcome, SessionTimer};
@@ -80,6 +78,7 @@ impl ConnectionOptions {
 pub(super) struct ConnectionTarget<'a> {
     pub(super) name: &'a Arc<str>,
     pub(super) config: &'a ServerConfig,
+    pub(super) startup: &'a Startup,
     #[cfg(feature = "mcp-oauth")]
     pub(super) tokens: Option<&'a super::oauth::Tokens>,
 }
@@ -111,6 +110,7 @@ pub(super) struct RequestOrigin<'a> {
 
 /// The callbacks of rmcp that are used. Requests from servers are refused, mostly by rmcp's
 /// defaults.
+#[derive(Clone)]
 struct NotificationHandler {
     notifications: Arc<Notifications>,
     /// The capabilities that servers of older versions are told.
@@ -178,127 +178,9 @@ struct ToolListPage<'a> {
 }
 
 impl Connection {
-    /// Connects and initializes, within the server's connect timeout.
-    pub(super) async fn connect(
-        target: &ConnectionTarget<'_>,
-        common: &ConnectionOptions,
-    ) -> Result<Self, ConnectionError> {
-        let auto = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-        };
-        match Self::shake_hands(target, common, auto).await {
-            // Some older servers exit when the first message is not one they know.
-            Err((ConnectionError::Lost(_), true)) => {
-                let older = ClientLifecycleMode::Initialize;
-                Self::shake_hands(target, common, older).await
-            }
-            // A slow server was taken for one of the older protocol.
-            Err((ConnectionError::Refused { code: NO_HANDSHAKE, .. }, _)) => {
-                let newer = ClientLifecycleMode::Discover {
-                    preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-                };
-                Self::shake_hands(target, common, newer).await
-            }
-            other => other,
-        }
-        .map_err(|(error, _)| error)
-    }
-
     /// Returns the extensions of the protocol that are declared to the server.
     pub(super) fn extensions(&self) -> Option<&ExtensionCapabilities> {
         self.running.service().capabilities.extensions.as_ref()
-    }
-
-    /// Connects in one lifecycle mode; the flag of an error is `true` if the connection ended
-    /// during the first exchange.
-    async fn shake_hands(
-        target: &ConnectionTarget<'_>,
-        common: &ConnectionOptions,
-        mode: ClientLifecycleMode,
-    ) -> Result<Self, (ConnectionError, bool)> {
-        let config = target.config;
-        let frames = common.frames.as_ref().map(FrameObserver::tap);
-        let link = ServerLink::new(common.reporter.clone(), &config.endpoint);
-        let notifications = Notifications::new(Arc::clone(target.name), frames, link);
-        let handler = NotificationHandler {
-            notifications: Arc::clone(&notifications),
-            capabilities: capabilities(config, common),
-        };
-        let (child, running) = match &config.endpoint {
-            ServerEndpoint::Command { program, directory, .. } => {
-                let (child, stdin, stdout) = Child::spawn(&config.endpoint, &common.children)
-                    .map_err(|error| {
-                        let reason = describe_spawn(program, directory.as_deref(), &error);
-                        (ConnectionError::Lost(reason), false)
-                    })?;
-                // Many servers are slow to start; few leave an unknown request unanswered.
-                let patience = config.connect_timeout.mul_f32(0.8);
-                let notifications = Arc::clone(&notifications);
-                let streams = Stdio::new(stdin, stdout, common.message, patience, notifications);
-                (Some(child), handler.serve_with_lifecycle(streams, mode).await)
-            }
-            ServerEndpoint::Url { url, headers } => {
-                let lost = |reason| (ConnectionError::Lost(reason), false);
-                let to = http::address(url, headers).map_err(lost)?;
-                let client = common.http.client().map_err(lost)?;
-                let transport =
-                    http::HttpTransport::new(client, common.message, Arc::clone(&notifications));
-                #[cfg(feature = "mcp-oauth")]
-                let transport = transport.with_tokens(target.tokens.cloned());
-                let transport = StreamableHttpClientTransport::with_client(transport, to);
-                (None, handler.serve_with_lifecycle(transport, mode).await)
-            }
-        };
-        match running {
-            Ok(running) => {
-                let session = Mutex::default();
-                let connection = Self { running, child, notifications, session };
-                connection.begun();
-                Ok(connection)
-            }
-            Err(ClientInitializeError::JsonRpcError(error)) => {
-                let refused = refused(error);
-                notifications.link.handshake_ended(None, || outcome_of(&refused));
-                Err((refused, false))
-            }
-            Err(error) if reason::is_unauthorized(&error) => {
-                let reason = reason::of_handshake(&error);
-                let is_challenged = reason::is_challenged(&error);
-                let scopes = None;
-                let refused = ConnectionError::Unauthorized { reason, is_challenged, scopes };
-                notifications.link.handshake_ended(None, || outcome_of(&refused));
-                Err((refused, false))
-            }
-            Err(error) => {
-                notifications.link.handshake_ended(None, || Outcome::failed("connection_lost"));
-                let ended = matches!(
-                    error,
-                    ClientInitializeError::ConnectionClosed(_)
-                        | ClientInitializeError::TransportError { .. }
-                );
-                let lost = match child {
-                    Some(child) if ended => {
-                        // The exit status is known shortly after the output ends.
-                        let _ = tokio::time::timeout(EXIT_STATUS_WAIT, child.gone()).await;
-                        (format!("the server {}", child.describe_end()), true)
-                    }
-                    _ => (reason::of_handshake(&error), false),
-                };
-                Err((ConnectionError::Lost(lost.0), lost.1))
-            }
-        }
-    }
-
-    /// Reports the end of the handshake, and the beginning of the session, if there is one.
-    fn begun(&self) {
-        let info = self.info();
-        let version = info.as_ref().map(|info| info.protocol_version.as_str());
-        let link = &self.notifications.link;
-        link.handshake_ended(version, Outcome::default);
-        if !self.is_stateless() {
-            *self.session.lock() = link.session(version);
-        }
     }
 
     /// Reports that the server went away.
@@ -528,9 +410,6 @@ impl Connection {
     }
 }
 
-/// The error code with which a server of the newer protocol refuses the older handshake.
-const NO_HANDSHAKE: i32 = -32022;
-
 /// The time to wait for a child's exit status after its output ended. Longer than needed unless the
 /// machine is overloaded.
 const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
@@ -539,41 +418,10 @@ fn unasked() -> ConnectionError {
     ConnectionError::Lost("its answer does not match the request".to_owned())
 }
 
-/// Returns the capabilities that are declared to a server at the start.
-fn capabilities(config: &ServerConfig, common: &ConnectionOptions) -> ClientCapabilities {
-    let mut capabilities = if common.answers_questions {
-        serde_json::from_value(questions::capabilities()).unwrap_or_default()
-    } else {
-        ClientCapabilities::default()
-    };
-    if common.displays_apps {
-        let extension = (APPS.to_owned(), apps::declared());
-        capabilities.extensions.get_or_insert_default().extend([extension]);
-    }
-    if let Some(extension) = config.grant_extension() {
-        let extension = (extension.to_owned(), serde_json::Map::new());
-        capabilities.extensions.get_or_insert_default().extend([extension]);
-    }
-    capabilities
-}
-
 /// Returns the error of a server that answered with it.
 pub(super) fn refused(error: ErrorData) -> ConnectionError {
     let message = text::clean(cut(&error.message, 2000)).into_owned();
     ConnectionError::Refused { code: error.code.0, message, data: error.data.map(Box::new) }
-}
-
-fn describe_spawn(program: &str, directory: Option<&Path>, error: &io::Error) -> String {
-    // The system reports the same error for both.
-    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
-        return format!("the directory `{}` to run it in is not there", directory.display());
-    }
-    match error.kind() {
-        io::ErrorKind::NotFound => format!(
-            "the program `{program}` was not found; install it, or name it by its path in `command`"
-        ),
-        _ => format!("the program `{program}` cannot be started: {error}"),
-    }
 }
 
 /// A request that is cancelled when it is dropped.

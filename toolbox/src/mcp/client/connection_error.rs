@@ -30,6 +30,8 @@ pub(super) enum ConnectionError {
     SessionLost,
     /// The connection ended or was never established.
     Lost(String),
+    /// The server was not connected within its time.
+    TimedOut(String),
 }
 
 /// The maximum length of the data of an error that a model reads, in bytes.
@@ -55,9 +57,10 @@ impl std::fmt::Display for ConnectionError {
             }
             Self::SessionLost => f.write_str(MAY_HAVE_RUN),
             Self::Silent(limit) => write!(f, "reported no progress for {limit:?}"),
-            Self::Unread(reason) | Self::Unauthorized { reason, .. } | Self::Lost(reason) => {
-                f.write_str(reason)
-            }
+            Self::Unread(reason)
+            | Self::Unauthorized { reason, .. }
+            | Self::Lost(reason)
+            | Self::TimedOut(reason) => f.write_str(reason),
         }
     }
 }

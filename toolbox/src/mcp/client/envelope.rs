@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rmcp::model::{
-    ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData, RequestId,
-    ServerJsonRpcMessage, ServerRequest, ServerResult,
+    ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    InitializeResult, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerRequest,
+    ServerResult,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -43,6 +44,13 @@ enum AnswerKind {
     Raw,
     /// By this crate as well; rmcp may need the tools.
     List,
+    /// Not at all: another answer was taken in place of this one.
+    Replaced,
+    /// As the answer to the older handshake, which was begun before a slow server answered this
+    /// first request of the newer protocol.
+    LateProbe,
+    /// By rmcp: the older handshake.
+    Initialize,
 }
 
 /// Wraps the text of a result for the way through rmcp.
@@ -67,6 +75,7 @@ impl MessageReader {
     pub(super) fn expect(&mut self, id: &RequestId, request: &ClientRequest) {
         let reading = match request {
             ClientRequest::DiscoverRequest(_) => AnswerKind::Probe,
+            ClientRequest::InitializeRequest(_) => AnswerKind::Initialize,
             ClientRequest::ListToolsRequest(_) => AnswerKind::List,
             ClientRequest::CallToolRequest(_)
             | ClientRequest::ListPromptsRequest(_)
@@ -86,9 +95,36 @@ impl MessageReader {
         self.expected.insert(id.clone(), reading);
     }
 
-    /// Removes a request; a later answer to it counts as stray.
-    pub(super) fn forget(&mut self, id: &RequestId) {
-        self.expected.remove(id);
+    /// Records that the discovery request was given up. Its answer may still come: a child that is
+    /// slow to start reads all that was sent to it at once.
+    pub(super) fn give_up(&mut self, id: &RequestId) {
+        self.expected.insert(id.clone(), AnswerKind::LateProbe);
+    }
+
+    /// Returns the late answer to the discovery request as one to the older handshake, which is
+    /// pending: its version says that there is none.
+    fn late_discovery(&mut self, result: &str) -> Option<ServerJsonRpcMessage> {
+        let Ok(ServerResult::DiscoverResult(found)) = serde_json::from_str(result) else {
+            return None;
+        };
+        if !found.supported_versions.contains(&ProtocolVersion::V_2026_07_28) {
+            return None;
+        }
+        let pending = self.expected.iter().find(|(_, kind)| **kind == AnswerKind::Initialize);
+        let id = pending?.0.clone();
+        let named = found.server_info().unwrap_or_else(|| Implementation::new("", ""));
+        let mut info = InitializeResult::new(found.capabilities).with_server_info(named);
+        info.protocol_version = ProtocolVersion::V_2026_07_28;
+        info.instructions = found.instructions;
+        info.meta = found.meta;
+        self.expected.insert(id.clone(), AnswerKind::Replaced);
+        Some(ServerJsonRpcMessage::response(ServerResult::InitializeResult(info), id))
+    }
+
+    /// Returns `true` if the server speaks the newer protocol, and the older handshake was sent to
+    /// it.
+    pub(super) fn replaced_handshake(&self) -> bool {
+        self.expected.values().any(|kind| *kind == AnswerKind::Replaced)
     }
 
     /// Returns the answer to one of the requests, in place of a skipped message, found by the
@@ -97,8 +133,10 @@ impl MessageReader {
         self.notifications.note_too_long();
         let ids = [id_at_start(head), id_at_end(tail)];
         let id = ids.into_iter().flatten().find(|id| self.expected.contains_key(id))?;
-        self.expected.remove(&id);
-        Some(failed(id, TOO_LONG))
+        match self.expected.remove(&id) {
+            Some(AnswerKind::LateProbe | AnswerKind::Replaced) => None,
+            _ => Some(failed(id, TOO_LONG)),
+        }
     }
 
     /// Returns a failed answer to any pending request, in place of a message longer than the limit.
@@ -131,9 +169,19 @@ impl MessageReader {
             envelope.id.and_then(|id| serde_json::from_str(id.get()).ok()).map(same_id);
         let expected = id.and_then(|id| Some((self.expected.remove(&id)?, id)));
         let Some((reading, id)) = expected else {
-            self.notifications.note_stray();
+            // JSON that is no message at all, such as a line of a log.
+            if envelope.result.is_none() && envelope.error.is_none() {
+                self.notifications.note_garbage(line);
+            } else {
+                self.notifications.note_stray();
+            }
             return None;
         };
+        match reading {
+            AnswerKind::Replaced => return None,
+            AnswerKind::LateProbe => return self.late_discovery(envelope.result?.get()),
+            _ => {}
+        }
         if let Some(error) = envelope.error.filter(|error| error.get() != "null") {
             let error = serde_json::from_str(error.get()).unwrap_or_default();
             return Some(ServerJsonRpcMessage::error(error_of(error), Some(id)));
@@ -144,7 +192,7 @@ impl MessageReader {
         let wrap = match reading {
             AnswerKind::Raw => Some(in_envelope as fn(&str) -> ServerResult),
             AnswerKind::List => Some(self.list),
-            AnswerKind::Typed | AnswerKind::Probe => None,
+            _ => None,
         };
         if let Some(wrap) = wrap {
             return Some(ServerJsonRpcMessage::response(wrap(result.get()), id));

@@ -3,6 +3,7 @@
 mod answer;
 mod apply;
 mod backoff;
+mod connect;
 mod connection;
 mod connection_error;
 mod envelope;
@@ -30,6 +31,7 @@ mod server;
 mod server_request;
 mod shared_state;
 mod skills;
+mod startup;
 mod status;
 mod stdio;
 mod subscriptions;
@@ -42,10 +44,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 pub use apply::ServerChanges;
+pub use connect::Connect;
 #[cfg(feature = "mcp-oauth")]
 pub use oauth::{CredentialFile, CredentialFileError, SignIn, SignInError};
-pub use status::{ServerState, ServerStatus, WithheldReason, WithheldTool};
+pub use status::{ServerStartup, ServerState, ServerStatus, WithheldReason, WithheldTool};
 
 use super::config::ServerConfig;
 use super::count::Count;
@@ -55,38 +60,13 @@ use super::names::{InvalidServerNameError, Names};
 use crate::collection::ToolBox;
 use crate::mcp::telemetry::reporter_of;
 use crate::sync::Mutex;
+use connect::connect_all;
 use connection::ConnectionOptions;
 use server::Server;
 use shared_state::{Listener, SharedState};
 
 /// The maximum time to wait for ending children.
 const CLOSING: Duration = Duration::from_secs(5);
-
-/// The moment at which servers are connected.
-///
-/// ```
-/// use toolbox::ToolBox;
-/// use toolbox::mcp::{Connect, MountServersError, Servers};
-///
-/// # async fn mount() -> Result<(), MountServersError> {
-/// let toolbox = ToolBox::new();
-/// let servers = Servers::builder().connect_when(Connect::OnFirstUse).mount(&toolbox).await?;
-/// servers.ready().await; // now they start
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Connect {
-    /// All at once; [`mount`](ServersBuilder::mount) waits for each to succeed or fail. Tools are
-    /// in the order of the servers.
-    #[default]
-    Now,
-    /// All at once, in the background. Tools are in the order in which the servers answered.
-    InBackground,
-    /// On the first call of [`Servers::ready`]. Until then the box holds none of their tools.
-    OnFirstUse,
-}
 
 /// A handle to the servers whose tools are mounted in a box.
 ///
@@ -167,6 +147,10 @@ impl Servers {
 
     /// Waits until a connection to every server has been tried, and starts those not used yet.
     ///
+    /// A server that is slow to start takes up to its [connect
+    /// timeout](ServerConfig::connect_timeout); [`status`](Self::status) says meanwhile what is
+    /// waited for.
+    ///
     /// # Cancellation
     ///
     /// Dropping the future does not stop the servers from connecting.
@@ -174,6 +158,28 @@ impl Servers {
         self.start();
         for server in self.shared.servers() {
             server.tried().await;
+        }
+    }
+
+    /// Waits like [`ready`](Self::ready), for no server longer than `patience` after its start, and
+    /// no longer than until one has answered and `is_enough` is true.
+    #[cfg(feature = "cli")]
+    pub(crate) async fn ready_within(&self, patience: Duration, is_enough: impl Fn() -> bool) {
+        use futures_util::StreamExt as _;
+
+        self.start();
+        let servers = self.shared.servers();
+        let tried = servers.iter().map(|server| server.tried_within(patience));
+        let mut tried: futures_util::stream::FuturesUnordered<_> = tried.collect();
+        while !is_enough() && tried.next().await.is_some() {}
+    }
+
+    /// Connects to each server in the background that failed a while ago: 30 seconds, and after
+    /// starts that took too long twice as long each time, up to 10 minutes.
+    #[cfg(feature = "cli")]
+    pub(crate) fn retry_failed(&self) {
+        for server in self.shared.servers() {
+            server.retry();
         }
     }
 
@@ -427,6 +433,9 @@ impl ServersBuilder {
     }
 
     /// Calls a function whenever the status of a server changes. It must not block.
+    ///
+    /// While a server is slow to start, it is called after 2 seconds, 4, 8 and so on, and with each
+    /// new [line](super::ServerStartup::last_line) that the server prints, once a second at most.
     pub fn on_change(mut self, listener: impl Fn(&ServerStatus) + Send + Sync + 'static) -> Self {
         self.on_change = Some(Arc::new(listener));
         self
@@ -522,26 +531,15 @@ impl ServersBuilder {
         *inner.servers.lock() = servers.collect();
         let servers = Servers { shared: Arc::new(inner) };
         match self.connect {
-            Connect::Now => connect_all(&servers.shared.servers()).await,
+            Connect::Now => connect_all(&servers.shared.servers(), None).await,
+            Connect::Within(patience) => {
+                let until = Instant::now().checked_add(patience);
+                connect_all(&servers.shared.servers(), until).await;
+            }
             Connect::InBackground => servers.start(),
             Connect::OnFirstUse => {}
         }
         Ok(servers)
-    }
-}
-
-/// Connects all servers concurrently, and mounts their tools in the order of the servers.
-async fn connect_all(servers: &[Arc<Server>]) {
-    let connecting: Vec<_> = servers
-        .iter()
-        .cloned()
-        .map(|server| tokio::spawn(async move { server.establish().await }))
-        .collect();
-    for (server, connecting) in servers.iter().zip(connecting) {
-        if let Ok(Some((connection, listed))) = connecting.await {
-            server.mount(listed).await;
-            server.settle(connection);
-        }
     }
 }
 

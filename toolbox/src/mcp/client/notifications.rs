@@ -26,7 +26,7 @@ pub(super) struct Notifications {
     updates: broadcast::Sender<Arc<str>>,
     ended: CancellationToken,
     listeners: Mutex<Listeners>,
-    garbage: AtomicU64,
+    garbage: Mutex<Garbage>,
     stray: AtomicU64,
     too_long: AtomicU64,
     broken_text: AtomicU64,
@@ -37,6 +37,15 @@ pub(super) struct Notifications {
     frames: Option<FrameTap>,
     /// The telemetry of the requests of this connection.
     pub(super) link: ServerLink,
+}
+
+/// The lines of a server that were no messages.
+#[derive(Clone, Default)]
+pub(super) struct Garbage {
+    pub(super) count: u64,
+    /// The beginning of the first one, and of the last.
+    pub(super) first: Vec<u8>,
+    pub(super) last: Vec<u8>,
 }
 
 /// The number of results of one tool that did not match its output schema, and the last fault.
@@ -94,6 +103,9 @@ const MAX_EARLY: usize = 64;
 /// The most names of members that are left out of results.
 const MAX_UNREAD: usize = 16;
 
+/// The maximum length that is kept of a line that is no message, in bytes.
+const MAX_GARBAGE: usize = 1024;
+
 /// The maximum length of a report's message, in bytes.
 const MAX_MESSAGE: usize = 4096;
 
@@ -107,7 +119,7 @@ impl Notifications {
             updates: broadcast::Sender::new(WAITING_UPDATES),
             ended: CancellationToken::new(),
             listeners: Mutex::default(),
-            garbage: AtomicU64::new(0),
+            garbage: Mutex::default(),
             stray: AtomicU64::new(0),
             too_long: AtomicU64::new(0),
             broken_text: AtomicU64::new(0),
@@ -261,8 +273,9 @@ impl Notifications {
 
     /// Describes the counted faults.
     pub(super) fn notices(&self) -> Vec<String> {
+        let garbage = AtomicU64::new(self.garbage.lock().count);
         let counts = [
-            (&self.garbage, "lines between its messages were no messages"),
+            (&garbage, "lines between its messages were no messages"),
             (&self.stray, "of its answers belonged to no request"),
             (&self.too_long, "of its messages were longer than the limit"),
             (
@@ -323,12 +336,27 @@ impl Notifications {
 
     /// Counts a line that is not a message. The first one and every power of ten is logged.
     pub(super) fn note_garbage(&self, line: &[u8]) {
-        let count = self.garbage.fetch_add(1, Ordering::Relaxed) + 1;
+        let start = &line[..line.len().min(MAX_GARBAGE)];
+        let count = {
+            let mut garbage = self.garbage.lock();
+            garbage.count += 1;
+            if garbage.count == 1 {
+                garbage.first = start.to_vec();
+            }
+            garbage.last.clear();
+            garbage.last.extend(start);
+            garbage.count
+        };
         if is_power_of_ten(count) {
             let start = String::from_utf8_lossy(&line[..line.len().min(80)]);
             let start = text::clean(&start).into_owned();
             tracing::warn!(server = &*self.server, count, start, "a line is no message");
         }
+    }
+
+    /// Returns the lines that were no messages.
+    pub(super) fn garbage(&self) -> Garbage {
+        self.garbage.lock().clone()
     }
 
     /// Counts a message with characters that are none.

@@ -143,7 +143,9 @@ pub(super) fn outcome_of(error: &ConnectionError) -> Outcome {
         ConnectionError::Unauthorized { .. } => Outcome::failed("unauthorized"),
         ConnectionError::SessionLost => Outcome::failed("session_lost"),
         ConnectionError::Silent(_) => Outcome::failed("timeout"),
-        ConnectionError::Lost(_) => Outcome::failed("connection_lost"),
+        ConnectionError::Lost(_) | ConnectionError::TimedOut(_) => {
+            Outcome::failed("connection_lost")
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One server over its lifetime: connected, lost, reconnected.
 
 mod call;
+mod connecting;
 mod links;
 mod retire;
 mod task;
@@ -21,6 +22,7 @@ use super::connection_error::ConnectionError;
 use super::list::ToolList;
 use super::mounted::MountedOffers;
 use super::shared_state::SharedState;
+use super::startup::Startup;
 use super::status::{ServerState, ServerStatus};
 use super::text;
 use crate::call::{FailureKind, ToolResult};
@@ -31,13 +33,12 @@ use crate::mcp::names::Names;
 use crate::resource::Resource;
 use crate::sync::Mutex;
 use crate::text::cut;
+use connecting::{ConnectFailure, backoff};
 
 /// The minimum interval between two readings of a list.
 const REFRESH: Duration = Duration::from_secs(1);
 /// The age from which a connection counts as stable.
 const SOUND: Duration = Duration::from_secs(30);
-/// The time for which a failure answers further calls, before a call tries to reconnect.
-const FAILURE_HOLDS: Duration = Duration::from_millis(500);
 const GONE: &str = "the server was removed or closed";
 
 pub(super) struct Server {
@@ -56,6 +57,8 @@ pub(super) struct Server {
     tried: watch::Sender<bool>,
     /// The number of consecutive connections that did not become stable.
     losses: AtomicU32,
+    /// The number of consecutive attempts to connect that took too long.
+    timeouts: AtomicU32,
     /// Cancelled when the server is removed, and when all are closed: nothing connects then.
     gone: CancellationToken,
     /// The calls that the server has not answered.
@@ -77,7 +80,9 @@ pub(super) struct CalledTool {
 struct Now {
     connection: Option<Arc<Connection>>,
     state: Option<ServerState>,
-    error: Option<(String, Instant)>,
+    /// The attempt to connect that is in progress.
+    startup: Option<Arc<Startup>>,
+    failure: Option<ConnectFailure>,
     wants_sign_in: bool,
     listed: Option<Arc<ToolList>>,
     mounted: MountedOffers,
@@ -108,15 +113,17 @@ impl Server {
             mounting: Mutex::default(),
             tried: watch::Sender::new(false),
             losses: AtomicU32::new(0),
+            timeouts: AtomicU32::new(0),
             gone,
             calls: Count::default(),
         })
     }
 
-    fn target(&self) -> ConnectionTarget<'_> {
+    fn target<'a>(&'a self, startup: &'a Startup) -> ConnectionTarget<'a> {
         ConnectionTarget {
             name: &self.name,
             config: &self.config,
+            startup,
             #[cfg(feature = "mcp-oauth")]
             tokens: self.tokens.as_ref(),
         }
@@ -142,13 +149,6 @@ impl Server {
     /// Reports the current status to the listener.
     pub(super) fn announce(&self) {
         self.change(|_| {});
-    }
-
-    /// Waits until a connection was tried.
-    pub(super) async fn tried(&self) {
-        if self.config.enabled {
-            let _ = self.tried.subscribe().wait_for(|tried| *tried).await;
-        }
     }
 
     pub(super) fn status(&self) -> ServerStatus {
@@ -178,8 +178,8 @@ impl Server {
             },
             state,
             protocol_version: info.as_ref().map(|info| cleaned(info.protocol_version.as_str())),
-            server_name: own.map(|own| cleaned(&own.name)),
-            server_version: own.map(|own| cleaned(&own.version)),
+            server_name: own.map(|own| cleaned(&own.name)).filter(|name| !name.is_empty()),
+            server_version: own.map(|own| cleaned(&own.version)).filter(|own| !own.is_empty()),
             capabilities: info
                 .as_ref()
                 .and_then(|info| serde_json::to_value(&info.capabilities).ok()),
@@ -190,7 +190,12 @@ impl Server {
             withheld: now.mounted.withheld.clone(),
             digest: now.mounted.digest.clone(),
             notices,
-            error: now.error.as_ref().map(|(error, _)| error.clone()),
+            startup: now
+                .startup
+                .as_ref()
+                .filter(|_| state == ServerState::Connecting)
+                .map(|startup| startup.status()),
+            error: now.failure.as_ref().map(|failure| failure.text.clone()),
             wants_sign_in: now.wants_sign_in,
         }
     }
@@ -202,63 +207,6 @@ impl Server {
 
     fn connection(&self) -> Option<Arc<Connection>> {
         self.now().connection.clone().filter(|connection| !connection.is_closed())
-    }
-
-    /// Connects, retrying as configured, and leaves it to `mount` to put the tools into the box.
-    pub(super) async fn establish(self: &Arc<Self>) -> Option<(Arc<Connection>, ToolList)> {
-        if !self.config.enabled || self.gone.is_cancelled() {
-            return None;
-        }
-        let mut attempt = 0;
-        loop {
-            match self.attempt().await {
-                Ok(established) => return Some(established),
-                // A retry sends the same credentials.
-                Err(ConnectionError::Unauthorized { .. }) => return None,
-                Err(_) if attempt == self.config.retries => return None,
-                Err(_) => {
-                    let stopped = self.sleep_unless_gone(backoff(attempt)).await;
-                    if stopped {
-                        return None;
-                    }
-                    attempt += 1;
-                }
-            }
-        }
-    }
-
-    /// Connects once and lists the tools, within the connect timeout for both.
-    async fn attempt(&self) -> Result<(Arc<Connection>, ToolList), ConnectionError> {
-        self.change(|now| now.state = Some(ServerState::Connecting));
-        let limit = self.config.connect_timeout;
-        let connect = async {
-            let connection = Connection::connect(&self.target(), &self.shared.common).await?;
-            let listed = connection.list().await?;
-            Ok::<_, ConnectionError>((Arc::new(connection), listed))
-        };
-        let outcome = tokio::select! {
-            biased;
-            () = self.gone.cancelled() => {
-                return Err(ConnectionError::Lost(GONE.to_owned()));
-            }
-            outcome = tokio::time::timeout(limit, connect) => outcome,
-        };
-        let error = match outcome {
-            Ok(Ok(established)) => return Ok(established),
-            Ok(Err(error)) => self.explained(error),
-            Err(_) => ConnectionError::Lost(format!(
-                "the server did not answer within {} seconds; a slow one may need a longer connect timeout",
-                limit.as_secs_f32()
-            )),
-        };
-        tracing::warn!(server = &*self.name, %error, "a server cannot be reached");
-        self.change(|now| {
-            now.state = Some(ServerState::Failed);
-            now.error = Some((error.to_string(), Instant::now()));
-            now.wants_sign_in = self.wants_sign_in(&error);
-        });
-        self.tried.send_replace(true);
-        Err(error)
     }
 
     /// Blames the configured token if there is one: a sign-in would not help.
@@ -296,9 +244,11 @@ impl Server {
         self.change(|now| {
             now.connection = Some(Arc::clone(&connection));
             now.state = Some(ServerState::Ready);
-            now.error = None;
+            now.startup = None;
+            now.failure = None;
             now.wants_sign_in = false;
         });
+        self.timeouts.store(0, Ordering::Relaxed);
         self.tried.send_replace(true);
         tokio::spawn(supervise(Arc::downgrade(self), Arc::clone(&self.shared), connection));
     }
@@ -358,70 +308,6 @@ impl Server {
 
     pub(super) fn listed(&self) -> Option<Arc<ToolList>> {
         self.now().listed.clone()
-    }
-
-    /// Connects unless connected, in a task of its own, so that a caller that stops waiting does
-    /// not abort it for the others.
-    pub(super) async fn connect(self: &Arc<Self>) {
-        let server = Arc::clone(self);
-        let _ = tokio::spawn(async move {
-            let _connecting = server.connecting.lock().await;
-            if server.connection().is_none()
-                && let Some((connection, listed)) = server.establish().await
-            {
-                server.mount(listed).await;
-                server.settle(connection);
-            }
-        })
-        .await;
-    }
-
-    /// Closes the current connection and opens a new one.
-    pub(super) async fn reconnect(self: &Arc<Self>) {
-        let connection = self.now().connection.take();
-        if let Some(connection) = connection {
-            connection.close().await;
-        }
-        self.losses.store(0, Ordering::Relaxed);
-        self.connect().await;
-    }
-
-    /// Returns the connection for a call, and connects if there is none.
-    async fn connection_for_call(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
-        if let Some(connection) = self.connection() {
-            return Ok(connection);
-        }
-        if self.gone.is_cancelled() {
-            return Err(GONE.to_owned());
-        }
-        let server = Arc::clone(self);
-        let connected = tokio::spawn(async move {
-            let _connecting = server.connecting.lock().await;
-            if let Some(connection) = server.connection() {
-                return Some(connection);
-            }
-            if server.gone.is_cancelled() {
-                return None;
-            }
-            let failed = server.now().error.as_ref().map(|(_, at)| *at);
-            if server.now().connection.is_none()
-                && failed.is_some_and(|at| at.elapsed() < FAILURE_HOLDS)
-            {
-                return None;
-            }
-            let (connection, listed) = server.attempt().await.ok()?;
-            server.mount(listed).await;
-            server.settle(Arc::clone(&connection));
-            Some(connection)
-        });
-        match connected.await {
-            Ok(Some(connection)) => Ok(connection),
-            _ => Err(self
-                .now()
-                .error
-                .as_ref()
-                .map_or_else(|| GONE.to_owned(), |(error, _)| error.clone())),
-        }
     }
 
     /// Returns whether a tool returned a result that does not match its output schema.
@@ -502,11 +388,6 @@ impl Drop for Server {
     }
 }
 
-/// Returns the delay after a failed attempt: 250 ms at first, one minute at most.
-fn backoff(attempt: u32) -> Duration {
-    Duration::from_millis(250).saturating_mul(1 << attempt.min(10)).min(Duration::from_secs(60))
-}
-
 /// Supervises one connection: reads the list again when it changes, and reconnects when it ends.
 async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: Arc<Connection>) {
     let since = Instant::now();
@@ -552,7 +433,7 @@ async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: A
     tracing::warn!(server = &*server.name, reason, "the connection to a server was lost");
     server.change(|now| {
         now.state = Some(ServerState::Failed);
-        now.error = Some((reason, Instant::now()));
+        now.failure = Some(ConnectFailure::lost(reason));
     });
     connection.close().await;
     if since.elapsed() >= SOUND {

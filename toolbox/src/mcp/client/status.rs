@@ -1,6 +1,7 @@
 //! The status of a server.
 
 use std::fmt;
+use std::time::Duration;
 
 /// The connection state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +13,8 @@ pub enum ServerState {
     Connecting,
     /// Its tools can be called.
     Ready,
-    /// It cannot be reached. The next call of one of its tools tries again.
+    /// It cannot be reached. The next call of one of its tools tries again; after a start that took
+    /// too long, the first one after a pause.
     Failed,
     /// The configuration disables it.
     Disabled,
@@ -72,11 +74,27 @@ pub struct ServerStatus {
     /// Findings for the user: suspicious descriptions, a list that was cut, garbage between
     /// messages, results that do not match the output schema of their tool.
     pub notices: Vec<String>,
+    /// What is waited for while it is connecting; `None` once it has answered.
+    pub startup: Option<ServerStartup>,
     /// The reason why it cannot be reached, if it cannot.
     pub error: Option<String>,
     /// `true` if it requires authorization and there is no valid token. `false` if the
     /// configuration has a header `Authorization`: that one has to be corrected.
     pub wants_sign_in: bool,
+}
+
+/// The start of a server that has not answered yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStartup {
+    /// The time since it was started or connected to.
+    pub waited: Duration,
+    /// The time after which it is given up
+    /// ([`ServerConfig::connect_timeout`](crate::mcp::ServerConfig::connect_timeout)).
+    pub limit: Duration,
+    /// The last line that a child process printed on its standard error, or on its standard output
+    /// beside messages, for display. Values of its configured variables are replaced by their names.
+    pub last_line: Option<String>,
 }
 
 /// A tool that a server lists and that is not in the box.

@@ -95,7 +95,7 @@ impl ServerConfig {
     fn with_endpoint(endpoint: ServerEndpoint) -> Self {
         Self {
             endpoint,
-            connect_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(60),
             timeout: Duration::from_secs(60),
             max_total_timeout: None,
             retries: 2,
@@ -154,7 +154,13 @@ impl ServerConfig {
         self
     }
 
-    /// Limits the time until the server is connected and has listed its tools. Default 10 seconds.
+    /// Limits the time until the server is connected and has listed its tools. Default 60 seconds:
+    /// the first start of `npx`, `uvx` or `docker` downloads the server.
+    ///
+    /// A child that lives and is silent is waited for until then; one that ends is reported at once.
+    /// A server that took too long is not started again by itself, but by a call, by the gateway for
+    /// a search, both after a pause of 30 seconds that doubles up to 10 minutes, and by
+    /// [`Servers::reconnect`](crate::mcp::Servers::reconnect).
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -186,7 +192,8 @@ impl ServerConfig {
         self.max_total_timeout.is_some_and(|most| most > self.timeout).then_some(self.timeout)
     }
 
-    /// Sets the number of retries after a failed connection. Default 2.
+    /// Sets the number of retries after a failed connection. Default 2. A server that took longer
+    /// than its [connect timeout](Self::connect_timeout) is not retried.
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;

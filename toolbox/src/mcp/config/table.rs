@@ -139,12 +139,12 @@ pub(super) const SERVER: &[KeySpec] = &[
     key(
         "connectTimeout",
         ValueKind::Time,
-        "The longest it may take until the server has listed its tools. Default 10s.",
+        "The longest it may take until the server is started and has listed its tools: the first start of npx, uvx or docker downloads it. Default 60s.",
     ),
     key(
         "retries",
         ValueKind::Count { least: 0, most: 100 },
-        "The number of retries after a failed connection. Default 2.",
+        "The number of retries after a failed connection; a start that took too long is not retried. Default 2.",
     ),
     key(
         "deferred",
@@ -315,7 +315,7 @@ pub(super) const SETTINGS: &[KeySpec] = &[
     key(
         "connectTimeout",
         ValueKind::Time,
-        "The longest a connection may take, for servers that say nothing. Default 10s.",
+        "The longest the start of a server may take, for servers that say nothing. Default 60s.",
     ),
     key(
         "retries",

@@ -118,7 +118,9 @@ impl Server {
                     self.name
                 ),
             ),
-            Err(ConnectionError::Lost(reason)) => self.lost(tool_name, &reason),
+            Err(ConnectionError::Lost(reason) | ConnectionError::TimedOut(reason)) => {
+                self.lost(tool_name, &reason)
+            }
             Err(error @ ConnectionError::Unauthorized { .. }) => {
                 self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
                 self.lost(tool_name, &error.to_string())

@@ -1,6 +1,5 @@
 //! The child process of a server, from its start to the end of everything it started.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -14,21 +13,18 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 #[cfg(unix)]
 use super::guard::Group;
 use super::marked::{Mark, VARIABLE};
+use super::output::ChildOutput;
 #[cfg(target_os = "linux")]
 use super::tree::{self, ServerProcesses};
 use crate::context::CancellationToken;
-use crate::mcp::client::text;
 use crate::mcp::config::ServerEndpoint;
 use crate::mcp::count::Count;
 use crate::sync::Mutex;
-use crate::text::cut;
 
 /// The time for a child to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
 /// The time for a child to exit after `SIGTERM`.
 const TERM: Duration = Duration::from_secs(2);
-/// The number of bytes kept of a child's error stream.
-const STDERR_TAIL: usize = 4096;
 
 /// Variables that a program needs to start and to find the user's files. None of them is a secret.
 #[cfg(not(windows))]
@@ -55,39 +51,12 @@ const INHERITED: &[&str] = &[
     "WINDIR",
 ];
 
-/// The exit status of a child, and the end of its error stream.
-#[derive(Default)]
-struct EndOfChild {
-    status: Option<ExitStatus>,
-    stderr: VecDeque<u8>,
-}
-
-impl EndOfChild {
-    /// Describes the end, in words to put after "the server".
-    fn describe(&self) -> String {
-        let mut description = match self.status.map(|status| (status, status.code())) {
-            None => "closed its output".to_owned(),
-            Some((_, Some(code))) => format!("exited with code {code}"),
-            Some((status, None)) => format!("was ended: {status}"),
-        };
-        let stderr: Vec<u8> = self.stderr.iter().copied().collect();
-        let stderr = String::from_utf8_lossy(&stderr);
-        let cleaned = text::clean(&stderr);
-        let last: Vec<&str> = cleaned.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = last[last.len().saturating_sub(3)..].join(" / ");
-        if !last.is_empty() {
-            description.push_str("; its last words: ");
-            description.push_str(cut(last.trim(), 600));
-        }
-        description
-    }
-}
-
 /// A running child. Dropping it ends the child and its process group.
 pub(in crate::mcp::client) struct Child {
     stop: CancellationToken,
     gone: CancellationToken,
-    end: Arc<Mutex<EndOfChild>>,
+    status: Arc<Mutex<Option<ExitStatus>>>,
+    output: Arc<ChildOutput>,
 }
 
 impl Child {
@@ -158,10 +127,12 @@ impl Child {
         let keeper = Self {
             stop: CancellationToken::new(),
             gone: CancellationToken::new(),
-            end: Arc::default(),
+            status: Arc::default(),
+            output: Arc::new(ChildOutput::new(environment)),
         };
-        let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.end)));
-        let (stop, gone, end) = (keeper.stop.clone(), keeper.gone.clone(), Arc::clone(&keeper.end));
+        let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.output)));
+        let (stop, gone) = (keeper.stop.clone(), keeper.gone.clone());
+        let end = Arc::clone(&keeper.status);
         let count = children.take();
         tokio::spawn(async move {
             let _count = count;
@@ -170,7 +141,7 @@ impl Child {
             let reading = drain.abort_handle();
             let _ = tokio::time::timeout(Duration::from_millis(250), drain).await;
             reading.abort();
-            end.lock().status = status;
+            *end.lock() = status;
             gone.cancel();
         });
         Ok((keeper, stdin, stdout))
@@ -187,9 +158,24 @@ impl Child {
         self.gone.cancelled().await;
     }
 
-    /// Describes the end of the child.
+    /// Returns what the child printed beside its messages.
+    pub(in crate::mcp::client) fn output(&self) -> &Arc<ChildOutput> {
+        &self.output
+    }
+
+    /// Describes the end of the child, in words to put after "the server".
     pub(in crate::mcp::client) fn describe_end(&self) -> String {
-        self.end.lock().describe()
+        let mut description = match self.status.lock().map(|status| (status, status.code())) {
+            None if self.gone.is_cancelled() => "closed its output".to_owned(),
+            None => "closed its output, and goes on running".to_owned(),
+            Some((_, Some(code))) => format!("exited with code {code}"),
+            Some((status, None)) => format!("was ended: {status}"),
+        };
+        if let Some(words) = self.output.last_words() {
+            description.push_str("; its last words: ");
+            description.push_str(&words);
+        }
+        description
     }
 }
 
@@ -210,13 +196,10 @@ fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
 }
 
 /// Reads the error stream until it is closed, and keeps its end.
-async fn drain(mut stderr: ChildStderr, end: Arc<Mutex<EndOfChild>>) {
+async fn drain(mut stderr: ChildStderr, output: Arc<ChildOutput>) {
     let mut chunk = vec![0; 8192];
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-        let kept = &mut end.lock().stderr;
-        kept.extend(&chunk[..read]);
-        let over = kept.len().saturating_sub(STDERR_TAIL);
-        kept.drain(..over);
+        output.stderr(&chunk[..read]);
     }
 }
 

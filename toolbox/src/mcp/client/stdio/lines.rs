@@ -1,6 +1,10 @@
 //! A reader of lines of a bounded length, in memory of a bounded size.
 
+use std::sync::Arc;
+
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+use super::output::ChildOutput;
 
 /// The number of bytes kept from the start and from the end of a skipped line.
 const EDGE: usize = 4096;
@@ -21,16 +25,18 @@ pub(super) struct ChildLines<R> {
     line: Vec<u8>,
     /// The end of a line that is being skipped.
     skipping: Option<Vec<u8>>,
+    /// Learns of a line that has no end yet.
+    output: Arc<ChildOutput>,
 }
 
 impl<R: AsyncRead + Unpin> ChildLines<R> {
-    pub(super) fn new(stream: R, max: usize) -> Self {
+    pub(super) fn new(stream: R, max: usize, output: Arc<ChildOutput>) -> Self {
         let stream = BufReader::with_capacity(64 * 1024, stream);
-        Self { stream, max, line: Vec::new(), skipping: None }
+        Self { stream, max, line: Vec::new(), skipping: None, output }
     }
 
     /// Returns the next line without its line break; `None` at the end of the stream. Text after
-    /// the last line break is dropped: its writer died in the middle.
+    /// the last line break is no message: its writer died in the middle.
     ///
     /// # Cancellation
     ///
@@ -59,6 +65,7 @@ impl<R: AsyncRead + Unpin> ChildLines<R> {
                 }
             }
             self.stream.consume(used);
+            self.output.unfinished(if end.is_some() { b"" } else { &self.line });
             if end.is_some() {
                 let line = std::mem::take(&mut self.line);
                 return Some(match self.skipping.take() {

@@ -5,6 +5,7 @@ mod child;
 mod guard;
 mod lines;
 mod marked;
+mod output;
 #[cfg(target_os = "linux")]
 mod tree;
 
@@ -14,7 +15,8 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use tokio::io::AsyncWriteExt;
@@ -24,6 +26,7 @@ use tokio::time::Instant;
 
 pub(super) use child::Child;
 use lines::{ChildLine, ChildLines};
+pub(super) use output::ChildOutput;
 
 use super::envelope::{MessageReader, in_envelope};
 use super::notifications::Notifications;
@@ -45,17 +48,18 @@ impl Stdio {
     /// Returns the transport over a child's streams.
     ///
     /// A line longer than `max_line` bytes is skipped. A server that leaves the discovery request
-    /// unanswered for `patience` is taken for one of the older protocol.
+    /// unanswered for `patience` is sent the older handshake as well; if it was only slow, its
+    /// answer to the discovery still counts.
     pub(super) fn new(
-        stdin: ChildStdin,
-        stdout: ChildStdout,
+        (stdin, stdout): (ChildStdin, ChildStdout),
+        output: Arc<ChildOutput>,
         max_line: usize,
         patience: Duration,
         notifications: Arc<Notifications>,
     ) -> Self {
         Self {
             stdin: Arc::new(Mutex::new(Some(stdin))),
-            lines: ChildLines::new(stdout, max_line),
+            lines: ChildLines::new(stdout, max_line, output),
             reader: MessageReader::new(Arc::clone(&notifications), in_envelope),
             probe: None,
             patience,
@@ -66,7 +70,7 @@ impl Stdio {
     /// Answers the discovery request in place of the server.
     fn give_up_probe(&mut self, id: &RequestId) -> ServerJsonRpcMessage {
         self.probe = None;
-        self.reader.forget(id);
+        self.reader.give_up(id);
         let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no answer", None);
         ServerJsonRpcMessage::error(error, Some(id.clone()))
     }
@@ -80,9 +84,9 @@ impl Transport<RoleClient> for Stdio {
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         if let ClientJsonRpcMessage::Request(request) = &item {
-            // rmcp gives up the discovery after 10 seconds as well; a later answer is stray.
+            // rmcp gives up the discovery after 10 seconds as well.
             if let Some((id, _)) = self.probe.take() {
-                self.reader.forget(&id);
+                self.reader.give_up(&id);
             }
             self.notifications.link.handshake(&request.id, &request.request);
             self.reader.expect(&request.id, &request.request);
@@ -90,21 +94,37 @@ impl Transport<RoleClient> for Stdio {
                 self.probe = Some((request.id.clone(), Instant::now() + self.patience));
             }
         }
+        // The end of the older handshake, of which the server knows nothing.
+        let is_unknown = self.reader.replaced_handshake()
+            && matches!(&item, ClientJsonRpcMessage::Notification(sent)
+                if matches!(sent.notification, ClientNotification::InitializedNotification(_)));
+        let is_first = matches!(&item, ClientJsonRpcMessage::Request(sent)
+        if matches!(
+            sent.request,
+            ClientRequest::DiscoverRequest(_) | ClientRequest::InitializeRequest(_)
+        ));
         let stdin = Arc::clone(&self.stdin);
         let line = serde_json::to_vec(&item);
-        if let Ok(line) = &line {
+        if let Ok(line) = &line
+            && !is_unknown
+        {
             // Before it is written, since the answer may be faster than this task.
             self.notifications.frame(FrameDirection::Sent, line);
         }
         async move {
             let mut line = line?;
+            if is_unknown {
+                return Ok(());
+            }
             line.push(b'\n');
-            match &mut *stdin.lock().await {
-                Some(stdin) => {
-                    stdin.write_all(&line).await?;
-                    stdin.flush().await
-                }
+            let sent = match &mut *stdin.lock().await {
+                Some(stdin) => write(stdin, &line).await,
                 None => Err(io::ErrorKind::BrokenPipe.into()),
+            };
+            match sent {
+                // A child that ended at once: what it printed is still to be read, then its end.
+                Err(error) if is_first && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                sent => sent,
             }
         }
     }
@@ -160,4 +180,9 @@ impl Transport<RoleClient> for Stdio {
         }
         Ok(())
     }
+}
+
+async fn write(stdin: &mut ChildStdin, line: &[u8]) -> io::Result<()> {
+    stdin.write_all(line).await?;
+    stdin.flush().await
 }
