@@ -456,7 +456,8 @@ async fn decided_by(toolbox: &ToolBox, opened: &Opened, halves: &Halves) -> Stri
 
 #[tokio::test]
 async fn the_number_of_a_session_is_never_given_again() {
-    let folder = tempfile().join("numbers");
+    // Another test removes the folder that both would have.
+    let folder = std::env::temp_dir().join(format!("toolbox-numbers-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("sessions.json");
     let mut numbers = Vec::new();
