@@ -15,6 +15,7 @@ pub(crate) mod http;
 mod killed;
 mod live;
 mod lost_sessions;
+mod no_endpoint;
 pub(crate) mod oauth;
 mod odd;
 mod program_grants;

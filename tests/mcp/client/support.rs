@@ -63,6 +63,13 @@ impl Mounted {
     }
 }
 
+/// Shows that a text is one for people, and no debugging output of a library.
+pub(crate) fn assert_plain(text: &str) {
+    for form in ["Some(", "None", "Err(", "Ok(", "::", " { ", "Kind", "Error("] {
+        assert!(!text.contains(form), "`{form}` in: {text}");
+    }
+}
+
 pub(crate) async fn call(toolbox: &ToolBox, tool: &str, arguments: &str) -> ToolResult {
     toolbox.call(ToolCall::new("c", tool, arguments)).await
 }

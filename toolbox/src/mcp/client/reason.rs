@@ -22,6 +22,20 @@ pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
         ClientInitializeError::TransportError { error, .. } => of_transport(error),
         // The older handshake was tried last, and its failure is more specific.
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => of_handshake(fallback),
+        // The texts of these hold debugging output of rmcp.
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "it answered the handshake with a message of another kind".to_owned()
+        }
+        ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            "it answered the handshake under another id".to_owned()
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            let versions = text::clean(cut(&versions.join(", "), 256)).into_owned();
+            format!("it speaks no version of the protocol that is spoken here, but {versions}")
+        }
         other => cleaned(other),
     }
 }
@@ -30,6 +44,11 @@ pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
 pub(super) fn of_request(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => of_transport(error),
+        ServiceError::UnexpectedResponse => "its answer is one to another request".to_owned(),
+        ServiceError::Timeout { timeout } => {
+            format!("it did not answer within {} seconds", timeout.as_secs_f32())
+        }
+        ServiceError::Cancelled { .. } => "the request was canceled".to_owned(),
         other => cleaned(other),
     }
 }
@@ -113,6 +132,17 @@ fn of_transport(error: &DynamicTransportError) -> String {
         }
         Some(HttpError::AuthRequired(_)) => {
             "it requires authorization: sign in, or configure a header `Authorization`".to_owned()
+        }
+        Some(HttpError::UnexpectedServerResponse(reason)) => text::clean(reason).into_owned(),
+        Some(HttpError::UnexpectedContentType(kind)) => {
+            let due = "where `application/json` or `text/event-stream` is due";
+            match kind {
+                Some(kind) => {
+                    let kind = text::clean(cut(kind, 128));
+                    format!("its answer has the content type `{kind}`, {due}")
+                }
+                None => format!("its answer has no content type, {due}"),
+            }
         }
         Some(other) => cleaned(other),
         None => cleaned(error),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::foreign::within_origin;
 use crate::sync::Mutex;
 
 /// The HTTP client that the servers of one box share: creating one reads the system's certificates.
@@ -20,24 +21,12 @@ impl SharedClient {
             return Ok(client.clone());
         }
         let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::custom(redirect))
+            .redirect(reqwest::redirect::Policy::custom(within_origin))
             .connect_timeout(Duration::from_secs(10))
             .user_agent(concat!("toolbox/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| format!("no HTTP client can be made: {error}"))?;
         Ok(shared.insert(client).clone())
-    }
-}
-
-/// Follows a redirect within the first request's origin only, so that no header leaks to another.
-fn redirect(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
-    let first = attempt.previous().first();
-    let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
-    let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-    if same && keeps_method && attempt.previous().len() <= 5 {
-        attempt.follow()
-    } else {
-        attempt.stop()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Requests and answers over HTTP. rmcp manages sessions and headers, and receives valid messages
 //! only.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +9,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, unfold};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
-    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
-    StreamableHttpPostResponse,
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use serde::Deserialize;
 use sse_stream::Sse;
@@ -24,27 +24,28 @@ use tokio::sync::watch;
 use super::body::bounded;
 use super::demand::answered;
 use super::events::{SseEvent, SseParser};
+use super::foreign::{self, OLD_TRANSPORT};
 use super::lost_session;
 use super::parameters::in_envelope_with_headers;
+use super::refusal::Refusal;
 use super::reopened::Reopened;
 use crate::mcp::client::envelope::{MessageReader, error_of};
 use crate::mcp::client::notifications::Notifications;
 #[cfg(feature = "mcp-oauth")]
 use crate::mcp::client::oauth::Tokens;
-use crate::mcp::client::text;
 use crate::mcp::frames::FrameDirection;
 use crate::sync::Mutex;
-use crate::text::cut;
 
 type Error = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// The maximum number of bytes read from the body of a refusal.
-const MAX_REFUSAL: usize = 64 * 1024;
 /// The maximum number of interrupted streams that wait to be resumed.
 const MAX_PARKED: usize = 64;
 /// The minimum delay before a stream is resumed, in milliseconds, whatever the server asks for.
 const SOONEST: u64 = 100;
+
+/// The maximum time in which a server of the old transport names its address for messages.
+const OLD_WAIT: Duration = Duration::from_secs(3);
 
 /// The maximum time that a request waits for the stream of its session.
 const STREAM_WAIT: Duration = Duration::from_secs(1);
@@ -146,6 +147,19 @@ impl HttpTransport {
         answered(request.send().await)
     }
 
+    /// Returns `true` if the address is one of the old transport: its stream begins with the address
+    /// for messages.
+    async fn is_old(&self, uri: &str, mut headers: HeaderMap, token: Option<String>) -> bool {
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let asked = async {
+            match self.send(self.client.get(uri), headers, token).await {
+                Ok(response) => foreign::begins_as_old(response).await,
+                Err(_) => false,
+            }
+        };
+        tokio::time::timeout(OLD_WAIT, asked).await.unwrap_or(false)
+    }
+
     fn reader(&self) -> MessageReader {
         MessageReader::new(Arc::clone(&self.notifications), in_envelope_with_headers)
     }
@@ -171,20 +185,8 @@ impl HttpTransport {
         struct RefusalBody {
             error: serde_json::Value,
         }
-        let Refusal { status, retry, body } = refusal;
-        let error = match status {
-            status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
-                HttpStatusError::new(status.as_u16(), retry).into()
-            }
-            status => {
-                let body = String::from_utf8_lossy(&body);
-                let body = text::clean(cut(body.trim(), 200)).into_owned();
-                let colon = if body.is_empty() { "" } else { ": " };
-                StreamableHttpError::UnexpectedServerResponse(
-                    format!("HTTP {status}{colon}{body}").into(),
-                )
-            }
-        };
+        let error = unexpected(refusal.reason());
+        let body = refusal.body;
         let error_data = serde_json::from_slice::<RefusalBody>(&body)
             .ok()
             .map(|refusal| error_of(refusal.error));
@@ -217,6 +219,68 @@ impl HttpTransport {
         message.map(|message| StreamableHttpPostResponse::Json(message, None)).ok_or(error)
     }
 
+    /// Reads the answer to a request, or its stream.
+    async fn read_answer(
+        &self,
+        response: Response,
+        request: JsonRpcRequest<ClientRequest>,
+        in_session: bool,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let session = response.headers().get("mcp-session-id");
+        let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        self.notifications.link.in_session(session.as_deref());
+        let mut reader = self.reader();
+        reader.expect(&request.id, &request.request);
+        match kind(&response) {
+            BodyKind::Events => {
+                let mut events = self.events(response, reader, None);
+                // rmcp learns from a list which arguments go into headers, but not from one whose
+                // stream it sees end before it looks at the messages. One that is no stream is
+                // safe.
+                let is_handshake = matches!(
+                    request.request,
+                    ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+                );
+                if (matches!(request.request, ClientRequest::ListToolsRequest(_)) || is_handshake)
+                    && !in_session
+                    && let Some(list) = events.first_is_answer().await
+                {
+                    return Ok(StreamableHttpPostResponse::Json(list, session));
+                }
+                if events.is_old {
+                    return Err(unexpected(OLD_TRANSPORT));
+                }
+                Ok(StreamableHttpPostResponse::Sse(events.boxed(), session))
+            }
+            BodyKind::Page => Err(unexpected(foreign::page())),
+            BodyKind::Json => {
+                let message = match bounded(response, self.max_message).await? {
+                    Some(body) if foreign::is_html(None, &body) => {
+                        return Err(unexpected(foreign::page()));
+                    }
+                    Some(body) => {
+                        self.notifications.frame(FrameDirection::Received, &body);
+                        if in_session && lost_session::is_told_by(&body) {
+                            return Err(StreamableHttpError::SessionExpired);
+                        }
+                        reader.read(&body)
+                    }
+                    None => {
+                        self.notifications.cut_frame(b"");
+                        reader.cut_off()
+                    }
+                };
+                match message {
+                    Some(message) if reader.is_done() => {
+                        Ok(StreamableHttpPostResponse::Json(message, session))
+                    }
+                    _ => Err(unexpected("its answer does not match the request")),
+                }
+            }
+            BodyKind::Other(kind) => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+
     fn events(
         &self,
         response: Response,
@@ -230,6 +294,7 @@ impl HttpTransport {
             reader,
             last,
             held: VecDeque::new(),
+            is_old: false,
         }
     }
 }
@@ -243,6 +308,8 @@ struct EventStream {
     last: Option<String>,
     /// Events that were read ahead.
     held: VecDeque<Result<Sse, SseError>>,
+    /// `true` after an event of the old transport, which ends the stream.
+    is_old: bool,
 }
 
 impl EventStream {
@@ -278,10 +345,15 @@ impl EventStream {
 
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
-            while let Some(event) = self.parser.next() {
+            while !self.is_old
+                && let Some(event) = self.parser.next()
+            {
                 if let Some(event) = self.read(event) {
                     return Some(Ok(event));
                 }
+            }
+            if self.is_old {
+                return None;
             }
             if self.parser.is_over() {
                 self.response.take()?;
@@ -311,6 +383,7 @@ impl EventStream {
 
     /// Converts an event for rmcp: a valid message, or the data to resume the stream.
     fn read(&mut self, event: SseEvent) -> Option<Sse> {
+        self.is_old |= event.is_endpoint();
         let is_message = event.is_message();
         let mut sse = Sse { id: event.id.filter(|id| !id.is_empty()), ..Sse::default() };
         sse.retry = event.retry.map(|retry| retry.max(SOONEST));
@@ -354,23 +427,6 @@ fn is_use(request: &ClientRequest) -> bool {
     )
 }
 
-/// An answer with a status other than success.
-struct Refusal {
-    status: StatusCode,
-    retry: Option<String>,
-    body: Vec<u8>,
-}
-
-impl Refusal {
-    async fn of(response: Response) -> Self {
-        let status = response.status();
-        let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let retry = retry.map(str::to_owned);
-        let body = bounded(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
-        Self { status, retry, body }
-    }
-}
-
 impl StreamableHttpClient for HttpTransport {
     type Error = reqwest::Error;
 
@@ -396,12 +452,13 @@ impl StreamableHttpClient for HttpTransport {
         let body = serde_json::to_vec(&message)?;
         self.notifications.frame(FrameDirection::Sent, &body);
         let mut headers = headers(custom, session.as_deref())?;
+        let opening = headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let ClientJsonRpcMessage::Request(request) = &message {
             self.stream.until_ready(&request.request, in_session).await;
         }
-        let sent = self.send(self.client.post(&*uri).body(body), headers, token).await;
+        let sent = self.send(self.client.post(&*uri).body(body), headers, token.clone()).await;
         let response = match sent {
             // Older servers know nobody whose session is lost. In another one, it is seen whether
             // they demand authorization.
@@ -434,54 +491,21 @@ impl StreamableHttpClient for HttpTransport {
             let ClientJsonRpcMessage::Request(request) = message else {
                 return Err(self.refused(refusal).0);
             };
+            let is_first = matches!(request.request, ClientRequest::InitializeRequest(_));
+            if is_first
+                && !in_session
+                && foreign::may_be_old(refusal.status)
+                && self.is_old(&uri, opening, token).await
+            {
+                return Err(unexpected(OLD_TRANSPORT));
+            }
             let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
             return self.answer_in_refusal(refusal, request.id, is_probe && !in_session);
         }
         let ClientJsonRpcMessage::Request(request) = message else {
             return Ok(StreamableHttpPostResponse::Accepted);
         };
-        let session = response.headers().get("mcp-session-id");
-        let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        self.notifications.link.in_session(session.as_deref());
-        let mut reader = self.reader();
-        reader.expect(&request.id, &request.request);
-        match kind(&response) {
-            BodyKind::Events => {
-                let mut events = self.events(response, reader, None);
-                // rmcp learns from a list which arguments go into headers, but not from one whose
-                // stream it sees end before it looks at the messages. One that is no stream is
-                // safe.
-                if matches!(request.request, ClientRequest::ListToolsRequest(_))
-                    && !in_session
-                    && let Some(list) = events.first_is_answer().await
-                {
-                    return Ok(StreamableHttpPostResponse::Json(list, session));
-                }
-                Ok(StreamableHttpPostResponse::Sse(events.boxed(), session))
-            }
-            BodyKind::Json => {
-                let message = match bounded(response, self.max_message).await? {
-                    Some(body) => {
-                        self.notifications.frame(FrameDirection::Received, &body);
-                        if in_session && lost_session::is_told_by(&body) {
-                            return Err(StreamableHttpError::SessionExpired);
-                        }
-                        reader.read(&body)
-                    }
-                    None => {
-                        self.notifications.cut_frame(b"");
-                        reader.cut_off()
-                    }
-                };
-                match message {
-                    Some(message) if reader.is_done() => {
-                        Ok(StreamableHttpPostResponse::Json(message, session))
-                    }
-                    _ => Err(unexpected("its answer does not match the request")),
-                }
-            }
-            BodyKind::Other(kind) => Err(StreamableHttpError::UnexpectedContentType(kind)),
-        }
+        self.read_answer(response, request, in_session).await
     }
 
     async fn delete_session(
@@ -542,7 +566,7 @@ impl StreamableHttpClient for HttpTransport {
                     }
                 })))
             }
-            (_, BodyKind::Json) => Err(unexpected("its stream of events is none")),
+            (_, BodyKind::Json | BodyKind::Page) => Err(unexpected("its stream of events is none")),
             (_, BodyKind::Other(kind)) => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
     }
@@ -565,6 +589,7 @@ fn headers(
 enum BodyKind {
     Events,
     Json,
+    Page,
     Other(Option<String>),
 }
 
@@ -574,13 +599,15 @@ fn kind(response: &Response) -> BodyKind {
     let essence = kind.as_deref().and_then(|kind| kind.split(';').next()).unwrap_or("").trim();
     if essence.eq_ignore_ascii_case("text/event-stream") {
         BodyKind::Events
-    } else if essence.eq_ignore_ascii_case("application/json") {
+    } else if kind.is_none() || essence.eq_ignore_ascii_case("application/json") {
         BodyKind::Json
+    } else if foreign::is_html(response.headers().get(CONTENT_TYPE), b"") {
+        BodyKind::Page
     } else {
         BodyKind::Other(kind)
     }
 }
 
-fn unexpected(what: &'static str) -> Error {
+fn unexpected(what: impl Into<Cow<'static, str>>) -> Error {
     StreamableHttpError::UnexpectedServerResponse(what.into())
 }

@@ -15,8 +15,7 @@ pub(in crate::mcp::client) fn answered(
     sent: Result<Response, reqwest::Error>,
 ) -> Result<Response, Error> {
     let response = sent.map_err(client_error)?;
-    let challenge = response.headers().get(WWW_AUTHENTICATE);
-    let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let challenge = challenge_of(&response);
     match (response.status(), challenge) {
         // Some servers send the status and no challenge.
         (StatusCode::UNAUTHORIZED, challenge) => {
@@ -30,6 +29,18 @@ pub(in crate::mcp::client) fn answered(
         }
         _ => Ok(response),
     }
+}
+
+/// Returns the challenge of a response that OAuth can meet; others, such as `Basic`, are for a
+/// configured header.
+pub(in crate::mcp::client) fn challenge_of(response: &Response) -> Option<String> {
+    let challenges = response.headers().get_all(WWW_AUTHENTICATE);
+    let mut challenges = challenges.iter().filter_map(|challenge| challenge.to_str().ok());
+    let fits = |challenge: &&str| {
+        let challenge = challenge.to_ascii_lowercase();
+        ["bearer", "dpop", "resource_metadata"].iter().any(|word| challenge.contains(word))
+    };
+    challenges.find(fits).map(str::to_owned)
 }
 
 /// Returns the scope that a challenge asks for.

@@ -21,6 +21,11 @@ impl SseEvent {
     pub(super) fn is_message(&self) -> bool {
         matches!(&*self.kind, b"" | b"message")
     }
+
+    /// Returns whether it names the address for messages, as a server of the old transport does.
+    pub(super) fn is_endpoint(&self) -> bool {
+        &*self.kind == b"endpoint"
+    }
 }
 
 /// An incremental parser of an event stream.

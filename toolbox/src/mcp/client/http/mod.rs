@@ -5,8 +5,10 @@ mod body;
 mod client;
 mod demand;
 mod events;
+mod foreign;
 pub(in crate::mcp::client) mod lost_session;
 mod parameters;
+mod refusal;
 mod reopened;
 
 pub(super) use address::{SharedClient, address};
