@@ -1,6 +1,7 @@
 //! The tools of servers in a box.
 
 mod asking;
+mod authorization_servers;
 mod calls;
 mod client_credentials;
 mod dpop;

@@ -5,8 +5,9 @@ use crate::bounded::tokio;
 use serde_json::{Value, json};
 use support::web::{Reply, Request, Seen, answer, legacy, modern, serve};
 use toolbox::ToolBox;
-use toolbox::mcp::{ServerConfig, ServerState, ServerStatus, Servers};
+use toolbox::mcp::{ServerConfig, ServerState, ServerStatus, Servers, SignIn};
 
+use super::oauth::Kept;
 use super::support::{Mounted, assert_plain};
 
 fn raw(status: &str, headers: &str, body: &str) -> Reply {
@@ -107,6 +108,56 @@ async fn what_is_no_endpoint_is_named_with_the_address_to_configure() {
         assert!(!error.contains("s3cret"), "{number}: {error}");
         assert!(!status.wants_sign_in, "{number}: {error}");
         assert_plain(&error);
+    }
+}
+
+#[tokio::test]
+async fn a_sign_in_names_what_is_no_endpoint() {
+    type Answer = fn(&Request) -> Reply;
+    let cases: [(Answer, &str); 6] = [
+        (|_| moved(301, "/mcp/"), "configure `@/mcp/` as its URL"),
+        (
+            |_| moved(302, "https://sso.example/login"),
+            "it redirects to `https://sso.example/login`",
+        ),
+        (|_| html("200 OK"), PAGE),
+        (|request| old(request, 405), OLD),
+        (|request| old(request, 404), OLD),
+        (
+            |_| Reply::Json(503, Value::Null),
+            "oauth-authorization-server (HTTP 503 Service Unavailable)",
+        ),
+    ];
+    for (number, (reply, expected)) in cases.into_iter().enumerate() {
+        let (url, _) = serve(reply).await;
+        let (server, kept) = (ServerConfig::url(&url), Kept::new(&format!("no-endpoint-{number}")));
+        let error = SignIn::new(&server, &kept.file()).run(|_| {}).await.unwrap_err().to_string();
+        let expected = expected.replace('@', url.trim_end_matches("/mcp"));
+        assert!(error.contains(&expected), "{number}: {error}");
+        assert_plain(&error);
+    }
+}
+
+/// The challenges of a refusal, and whether a sign-in is advised.
+#[tokio::test]
+async fn a_sign_in_is_advised_where_a_challenge_can_be_met_by_one() {
+    for (challenges, is_advised) in [
+        ("", false),
+        ("WWW-Authenticate: Basic realm=\"x\"\r\n", false),
+        ("WWW-Authenticate: Negotiate\r\n", false),
+        ("WWW-Authenticate: Bearer\r\n", true),
+        ("WWW-Authenticate: bearer realm=\"x\"\r\n", true),
+        ("WWW-Authenticate: Basic realm=\"x\", Bearer\r\n", true),
+        ("WWW-Authenticate: Basic realm=\"x\"\r\nWWW-Authenticate: DPoP algs=\"ES256\"\r\n", true),
+    ] {
+        for code in ["401 X", "406 X", "405 X"] {
+            let (url, _) = serve(move |_| raw(code, challenges, "")).await;
+            let status = failed(ServerConfig::url(url)).await;
+            let is_advised = is_advised && code == "401 X";
+            assert_eq!(status.wants_sign_in, is_advised, "{code} {challenges}: {status:?}");
+            let error = status.error.unwrap_or_default();
+            assert_eq!(error.contains("sign in"), is_advised, "{code} {challenges}: {error}");
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use toolbox::mcp::{
     CredentialFile, ServerConfig, ServerState, ServerStatus, Servers, SignIn, SignInError,
 };
 
-use super::support::{call, eventually};
+use super::support::{assert_plain, call, eventually};
 
 /// A file in a folder that is gone after the test.
 pub(super) struct Kept(PathBuf);
@@ -117,7 +117,8 @@ async fn who_signed_in_reaches_the_server_until_what_was_granted_ends() {
         given.renewing.clear();
     }
     let result = call(&toolbox, "s_json", "{}").await;
-    assert!(result.is_error() && result.text().contains(why), "{}", result.text());
+    let again = "answers invalid_grant): sign in again: `toolbox login s`";
+    assert!(result.is_error() && result.text().contains(again), "{}", result.text());
     assert!(!result.text().contains("token-"), "{}", result.text());
     assert!(servers.status()[0].wants_sign_in);
 
@@ -155,16 +156,20 @@ async fn a_token_goes_to_no_other_server() {
 
 #[tokio::test]
 async fn a_token_of_a_short_life_is_used_for_half_of_it() {
-    for lifetime in [20, 30, 59, 3600] {
+    for lifetime in [5, 20, 30, 59, 3600] {
         let (world, kept) = (World::new().await, Kept::new("short"));
         world.given.lock().unwrap().lifetime = lifetime;
         sign_in(&world, Browser::Agrees, &kept.file()).await.expect("signed in");
         let (toolbox, _servers, _) = mounted(&world, &kept.file()).await;
-        for _ in 0..10 {
+        let begun = std::time::Instant::now();
+        for _ in 0..20 {
             assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
         }
-        // A slow machine may take half of the shortest life for this.
-        let most = if lifetime == 20 { 2 } else { 1 };
+        // The time of a token is known to the second, and a slow machine may take longer than the
+        // shortest.
+        let half = u64::from(lifetime / 2 - 1);
+        let most = 2 + u32::try_from(begun.elapsed().as_secs() / half).unwrap();
+        let most = if lifetime > 5 && begun.elapsed().as_secs() < half { 1 } else { most };
         let count = world.given.lock().unwrap().count;
         assert!(count <= most, "{lifetime} s: {count} tokens");
     }
@@ -199,7 +204,7 @@ async fn who_signs_in_anew_while_a_program_runs_is_signed_in_there_too() {
     sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
     assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
     assert!(!servers.status()[0].wants_sign_in, "{:?}", servers.status());
-    // It was granted to another client than the first time, and that one has it renewed.
+    // The client of the first time has it renewed.
     world.given.lock().unwrap().good.clear();
     assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
 }
@@ -305,6 +310,8 @@ async fn what_metadata_leads_to_is_looked_at_before_it_is_followed() {
         ("authorization_endpoint", "http://example.com/authorize", page),
         ("token_endpoint", "http://169.254.169.254/latest", "the sign-in failed"),
         ("token_endpoint", "file:///etc/passwd", "the sign-in failed"),
+        ("token_endpoint", "http://example.com/token", "is not https"),
+        ("registration_endpoint", "http://example.com/register", "is not https"),
         ("registration_endpoint", "http://169.254.169.254/latest", registers),
         ("registration_endpoint", "http://metadata.google.internal/", registers),
         ("registration_endpoint", "javascript:alert(1)", registers),
@@ -323,6 +330,7 @@ async fn what_metadata_leads_to_is_looked_at_before_it_is_followed() {
         let (world, kept) = (world.await, Kept::new(&format!("p25-{number}")));
         let error = sign_in(&world, Browser::Agrees, &kept.file()).await.expect_err(place);
         assert!(error.to_string().contains(reason), "{key} {place}: {error}");
+        assert_plain(&error.to_string());
         assert!(!kept.file().is_signed_in(&world.url).unwrap(), "{key} {place}");
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolbox::mcp::{CredentialFile, IdentityProvider, ServerConfig, ServerState, SignIn};
 
 use super::client_credentials::{Office, TokenReply, Twist, mounted, text};
+use super::support::assert_plain;
 use support::sign_in::form;
 use support::web::{Reply, Seen, serve};
 
@@ -92,7 +93,7 @@ async fn an_assertion_goes_to_its_authorization_server_alone_and_once() {
         (same(), json(400, refusal), None, 1, "invalid_grant: *** is old"),
         (same(), json(400, json!({"error": "invalid_scope"})), None, 1, "invalid_scope"),
         (same(), json(500, json!(null)), None, 1, "answers HTTP 500"),
-        (same(), json(200, json!({"access_token": "t"})), None, 1, "holds no token"),
+        (same(), json(200, json!({"token_type": "Bearer"})), None, 1, "holds no token"),
         (same(), json(200, json!({"access_token": "t", "token_type": "DPoP"})), None, 1, "Bearer"),
         (same(), raw(html), None, 1, "holds no token"),
         (same(), raw(moved), None, 1, "answers HTTP 307"),
@@ -111,6 +112,7 @@ async fn an_assertion_goes_to_its_authorization_server_alone_and_once() {
         let (toolbox, servers, status) = mounted(config.clone()).await;
         let error = status.error.clone().unwrap_or_default();
         assert!(error.contains(expected), "{number}: {error}");
+        assert_plain(&error);
         assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, false), "{number}");
         let shown = format!("{error} {config:?} {servers:?} {}", text(&toolbox).await);
         assert!(!shown.contains(ASSERTION) && !shown.contains('\u{1b}'), "{number}: {shown}");
@@ -292,4 +294,61 @@ async fn an_authorization_server_for_programs_needs_no_page_to_sign_in_at() {
     let file = CredentialFile::new("unused.json");
     let error = SignIn::new(&server(&office), &file).run(|_| {}).await.unwrap_err().to_string();
     assert!(error.contains("no page to sign in at"), "{error}");
+}
+
+/// What the metadata adds to the issuer, what the configuration adds, what the identity provider adds
+/// in its ID-JAG to both, and whether there is a token.
+#[tokio::test]
+async fn an_issuer_of_an_empty_path_is_the_same_for_programs() {
+    let cases: [(&str, &str, Change, bool); 7] = [
+        ("", "/", |_, _| {}, true),
+        ("/", "", |_, _| {}, true),
+        ("/", "/", |_, claims| slash(&mut claims["aud"]), true),
+        ("", "", |_, claims| slash(&mut claims["iss"]), true),
+        (
+            "",
+            "/",
+            |_, claims| {
+                slash(&mut claims["iss"]);
+                slash(&mut claims["aud"]);
+            },
+            true,
+        ),
+        ("", "/t", |_, _| {}, false),
+        ("", "//", |_, _| {}, false),
+    ];
+    for (number, (says, configured, change, fits)) in cases.into_iter().enumerate() {
+        for grant in ["client_credentials", "jwt-bearer", "token-exchange"] {
+            let twist: Twist = Box::new(move |metadata| {
+                if let Some(issuer) = metadata.get_mut("issuer") {
+                    *issuer = json!(format!("{}{says}", issuer.as_str().unwrap()));
+                }
+            });
+            let office = Office::with(twist, None).await;
+            let (url, seen) = identity_provider(&office, change, None).await;
+            let base = office.url.trim_end_matches("/mcp");
+            let config = server(&office).oauth_issuer(format!("{base}{configured}"));
+            let config = match grant {
+                "client_credentials" => config.client_credentials("me", "s3cr:t"),
+                "jwt-bearer" => config.workload_identity("me", ASSERTION),
+                _ => {
+                    let issuer = url.trim_end_matches("/mcp");
+                    let idp = IdentityProvider::new(issuer, format!("{issuer}/token"))
+                        .client("at-idp", None)
+                        .id_token(ID_TOKEN);
+                    config.enterprise_managed("me", "s3cr:t", idp)
+                }
+            };
+            let (_toolbox, _servers, status) = mounted(config).await;
+            let expected = if fits { ServerState::Ready } else { ServerState::Failed };
+            assert_eq!(status.state, expected, "{number} {grant}: {status:?}");
+            assert_eq!(office.requests("/token").len(), usize::from(fits), "{number} {grant}");
+            assert!(seen.lock().unwrap().len() <= 1, "{number}: the ID token goes out once");
+            assert_plain(status.error.as_deref().unwrap_or_default());
+        }
+    }
+}
+
+fn slash(issuer: &mut Value) {
+    *issuer = json!(format!("{}/", issuer.as_str().unwrap()));
 }

@@ -39,7 +39,18 @@ pub struct Given {
     /// A scope that calls require.
     pub required: &'static str,
     pub token_type: &'static str,
+    /// Changes what a grant says.
+    pub amend: Option<fn(&mut Value)>,
+    /// Changes what a registration says.
+    pub amend_client: Option<fn(&mut Value)>,
+    /// Answers requests for a token.
+    pub refuse: Option<Refuse>,
+    /// Answers requests for the page to sign in at; there is none if `None`.
+    pub page: Option<fn() -> Reply>,
 }
+
+/// Answers a request for a token by its form, before the authorization server does.
+pub type Refuse = fn(&HashMap<String, String>) -> Option<Reply>;
 
 /// Answers a request before the server does.
 pub type Guard = Box<dyn Fn(&Request) -> Option<Reply> + Send + Sync>;
@@ -51,7 +62,11 @@ impl Given {
         self.good = vec![token.clone()];
         self.renewing.push(renewing.clone());
         self.granted.clone_from(&self.scopes);
-        json!({"access_token": token, "token_type": self.token_type, "expires_in": self.lifetime, "refresh_token": renewing, "scope": self.granted})
+        let mut grant = json!({"access_token": token, "token_type": self.token_type, "expires_in": self.lifetime, "refresh_token": renewing, "scope": self.granted});
+        if let Some(amend) = self.amend {
+            amend(&mut grant);
+        }
+        grant
     }
 }
 
@@ -84,6 +99,11 @@ impl World {
     pub fn request_count(&self, path: &str) -> usize {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|request| request.target.starts_with(path)).count()
+    }
+
+    pub fn requests(&self, path: &str) -> Vec<Request> {
+        let seen = self.seen.lock().unwrap();
+        seen.iter().filter(|request| request.target.starts_with(path)).cloned().collect()
     }
 
     pub fn tokens_sent(&self) -> Vec<String> {
@@ -142,9 +162,17 @@ fn answer(request: &Request, given: &mut Given, twist: &dyn Fn(&mut Value)) -> R
             let mut registered = request.body.clone();
             given.clients += 1;
             registered["client_id"] = json!(format!("client-{}", given.clients));
+            if let Some(amend) = given.amend_client {
+                amend(&mut registered);
+            }
             return Reply::Json(201, registered);
         }
-        "/token" => return token(&form(&request.text), given),
+        "/token" => {
+            let form = form(&request.text);
+            let refused = given.refuse.and_then(|refuse| refuse(&form));
+            return refused.unwrap_or_else(|| token(&form, given));
+        }
+        "/authorize" if given.page.is_some() => return given.page.expect("a page")(),
         _ => return Reply::Json(404, Value::Null),
     };
     twist(&mut metadata);
@@ -205,6 +233,11 @@ pub enum Browser {
     AgreesAmongOthers,
     /// Comes back from somebody else than it was sent to.
     IsSentByAnother,
+    /// Comes back without a word on who sends it.
+    AgreesWithoutIssuer,
+    RefusesAsAnother,
+    /// Comes back with an error.
+    Fails(&'static str),
     Leaves,
 }
 
@@ -248,6 +281,12 @@ impl Browser {
             Self::IsSentByAnother => {
                 back(&format!("code=code&state={state}&iss=https%3A%2F%2Fevil.example")).await;
             }
+            Self::AgreesWithoutIssuer => drop(back(&format!("code=code&state={state}")).await),
+            Self::RefusesAsAnother => {
+                let refusal = "error=access_denied&error_description=not%20today";
+                back(&format!("{refusal}&state={state}&iss=https%3A%2F%2Fevil.example")).await;
+            }
+            Self::Fails(code) => drop(back(&format!("error={code}&state={state}")).await),
             Self::Leaves => {}
         }
     }

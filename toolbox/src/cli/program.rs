@@ -17,7 +17,7 @@ use crate::context::rules::NameRule;
 use crate::disk::{Access, replace};
 use crate::mcp::{
     Config, ConfigProblem, ConfigWatch, Connect, CredentialFile, MountServersError, ServerConfig,
-    ServerState, Servers,
+    ServerState, Servers, sign_in_again,
 };
 use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
@@ -256,7 +256,9 @@ pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
         let is_trying_again = status.state == ServerState::Connecting && status.error.is_some();
         if status.state == ServerState::Failed || is_trying_again {
             let why = status.error.as_deref().map_or("it gave no reason".to_owned(), line);
-            let message = if status.wants_sign_in {
+            let message = if why.ends_with(&sign_in_again(name)) {
+                format!("the server `{name}` cannot be used: {why}")
+            } else if status.wants_sign_in {
                 format!("the server `{name}` requires authorization: run `toolbox login {name}`")
             } else {
                 format!("the server `{name}` cannot be reached: {why}")

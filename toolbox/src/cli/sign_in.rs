@@ -6,6 +6,7 @@ use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, no_server};
 use super::text::line;
 use crate::mcp::config::ServerEndpoint;
+use crate::mcp::sign_in_again;
 use crate::mcp::{CredentialFile, ServerConfig, SignIn, SignInError};
 
 /// The error if there is no file to keep tokens in.
@@ -21,6 +22,14 @@ pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<Strin
         Ok(()) => Outcome::fine(
             format!("signed in at {name}; `toolbox logout {name}` forgets it"),
             json!({"server": name, "signed_in": true}),
+        ),
+        Err(SignInError::Rejected(reason)) => Outcome::failed(
+            Exit::Failed,
+            format!(
+                "the sign-in at the server `{name}` failed ({}): {}",
+                line(&reason),
+                sign_in_again(name)
+            ),
         ),
         Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
     }

@@ -43,6 +43,8 @@ mod skills;
 #[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
 mod telemetry;
 
+#[cfg(feature = "cli")]
+pub(crate) use client::sign_in_again;
 #[cfg(feature = "mcp-client")]
 pub use client::{
     ApproveError, Connect, MountServersError, ServerChanges, ServerStartup, ServerState,

@@ -391,8 +391,9 @@ impl Connection {
             ServiceError::TransportSend(ref sent) if reason::is_challenge(sent) => {
                 let scopes = reason::required_scopes(sent);
                 let is_challenged = reason::names_a_way(sent);
+                let is_ended = reason::is_ended(sent);
                 let reason = reason::of_request(&error);
-                ConnectionError::Unauthorized { reason, is_challenged, scopes }
+                ConnectionError::Unauthorized { reason, is_challenged, is_ended, scopes }
             }
             ServiceError::TransportSend(ref sent) if reason::is_session_lost(sent) => {
                 ConnectionError::SessionLost

@@ -20,6 +20,8 @@ pub(super) enum ConnectionError {
         reason: String,
         /// `true` if it says with a challenge that one can sign in.
         is_challenged: bool,
+        /// `true` if what was granted to a user is good no more.
+        is_ended: bool,
         /// The scopes that it names.
         #[cfg_attr(not(feature = "mcp-oauth"), allow(dead_code, reason = "for a sign-in"))]
         scopes: Option<String>,

@@ -63,6 +63,8 @@ use crate::sync::Mutex;
 use connect::connect_all;
 use connection::ConnectionOptions;
 use server::Server;
+#[cfg(feature = "cli")]
+pub(crate) use server::sign_in_again;
 use shared_state::{Listener, SharedState};
 
 /// The maximum time to wait for ending children.

@@ -71,23 +71,44 @@ pub(super) fn is_challenged(error: &ClientInitializeError) -> bool {
     }
 }
 
+/// Returns whether such an error says that what was granted to a user is good no more.
+pub(super) fn is_grant_ended(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => is_ended(error),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_grant_ended(fallback),
+        _ => false,
+    }
+}
+
 /// Returns whether a demand for authorization is a challenge.
 pub(super) fn names_a_way(error: &DynamicTransportError) -> bool {
     let error: &(dyn Error + 'static) = &*error.error;
     match error.downcast_ref() {
         Some(HttpError::AuthRequired(demand)) => !demand.www_authenticate_header.is_empty(),
         Some(HttpError::InsufficientScope(_)) => true,
+        #[cfg(feature = "mcp-oauth")]
+        Some(HttpError::Auth(error)) => super::oauth::ends_the_grant(error),
         _ => false,
     }
 }
 
 /// Returns whether the error is a server's demand for authorization.
 pub(super) fn is_challenge(error: &DynamicTransportError) -> bool {
+    is_ended(error)
+        || matches!(
+            (&*error.error as &(dyn Error + 'static)).downcast_ref(),
+            Some(HttpError::AuthRequired(_) | HttpError::InsufficientScope(_))
+        )
+}
+
+/// Returns whether what was granted to a user is good no more.
+pub(super) fn is_ended(error: &DynamicTransportError) -> bool {
     let error: &(dyn Error + 'static) = &*error.error;
-    matches!(
-        error.downcast_ref(),
-        Some(HttpError::AuthRequired(_) | HttpError::InsufficientScope(_))
-    )
+    match error.downcast_ref::<HttpError>() {
+        #[cfg(feature = "mcp-oauth")]
+        Some(HttpError::Auth(error)) => super::oauth::ends_the_grant(error),
+        _ => false,
+    }
 }
 
 /// Returns whether a session was lost in a call that may have run.

@@ -41,6 +41,11 @@ const REFRESH: Duration = Duration::from_secs(1);
 const SOUND: Duration = Duration::from_secs(30);
 const GONE: &str = "the server was removed or closed";
 
+/// Returns the advice to users whose grant is good no more.
+pub(crate) fn sign_in_again(server: &str) -> String {
+    format!("sign in again: `toolbox login {server}`")
+}
+
 pub(super) struct Server {
     pub(super) name: Arc<str>,
     pub(super) config: ServerConfig,
@@ -216,9 +221,14 @@ impl Server {
                 let reason =
                     "it does not take the header `Authorization` of the configuration: correct it";
                 let reason = reason.to_owned();
-                ConnectionError::Unauthorized { reason, is_challenged: false, scopes: None }
+                let (is_challenged, is_ended) = (false, false);
+                ConnectionError::Unauthorized { reason, is_challenged, is_ended, scopes: None }
             }
-            ConnectionError::Unauthorized { scopes, is_challenged, .. }
+            ConnectionError::Unauthorized { reason, is_ended: true, is_challenged, scopes } => {
+                let reason = format!("{reason}: {}", sign_in_again(&self.name));
+                ConnectionError::Unauthorized { reason, is_ended: true, is_challenged, scopes }
+            }
+            ConnectionError::Unauthorized { scopes, is_challenged, is_ended, .. }
                 if self.config.has_program_grant() =>
             {
                 let mut reason =
@@ -227,7 +237,7 @@ impl Server {
                     let scopes = text::clean(cut(scopes, 256));
                     let _ = write!(reason, ", and requires the scope `{scopes}`");
                 }
-                ConnectionError::Unauthorized { reason, is_challenged, scopes }
+                ConnectionError::Unauthorized { reason, is_challenged, is_ended, scopes }
             }
             error => error,
         }

@@ -162,7 +162,8 @@ impl ServerConfig {
 
     /// Sets the scopes that a [`SignIn`](crate::mcp::SignIn) or
     /// [client credentials](Self::client_credentials) request. Default: those that the server
-    /// names. Has no effect on a command.
+    /// names. A token of a user is renewed for those of them that were granted; without any, for all
+    /// that were. Has no effect on a command.
     #[must_use]
     pub fn oauth_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.oauth.scopes = scopes.into_iter().map(Into::into).collect();
@@ -253,8 +254,9 @@ impl ServerConfig {
     }
 
     /// Sets the issuer of the only authorization server that gets the [client
-    /// credentials](Self::client_credentials) or an assertion, compared character by character.
-    /// Default: the first one that the server names. Has no effect on a command.
+    /// credentials](Self::client_credentials) or an assertion. The slash of an empty path makes no
+    /// difference; all else is compared character by character. Default: the first one that the
+    /// server names. Has no effect on a command.
     #[must_use]
     pub fn oauth_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.oauth.issuer = Some(issuer.into());

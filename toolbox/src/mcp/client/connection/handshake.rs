@@ -127,7 +127,9 @@ impl Connection {
         if reason::is_unauthorized(&error) {
             let reason = reason::of_handshake(&error);
             let is_challenged = reason::is_challenged(&error);
-            let refused = ConnectionError::Unauthorized { reason, is_challenged, scopes: None };
+            let is_ended = reason::is_grant_ended(&error);
+            let refused =
+                ConnectionError::Unauthorized { reason, is_challenged, is_ended, scopes: None };
             link.handshake_ended(None, || outcome_of(&refused));
             return Err((refused, false));
         }

@@ -16,5 +16,9 @@ pub(super) use address::{SharedClient, address};
 pub(super) use body::client_error;
 pub(super) use client::HttpTransport;
 #[cfg(feature = "mcp-oauth")]
-pub(super) use demand::answered;
+pub(super) use demand::{answered, challenge_of};
+#[cfg(feature = "mcp-oauth")]
+pub(super) use foreign::{
+    OLD_TRANSPORT, begins_as_old, fault_of, is_html, may_be_old, within_origin,
+};
 pub(super) use parameters::{WrappedPage, page_of};

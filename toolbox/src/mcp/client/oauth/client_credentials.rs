@@ -5,18 +5,16 @@ use rmcp::transport::auth::{
     AuthError, AuthorizationMetadata, ClientCredentialsConfig, JwtSigningAlgorithm,
     OAuthTokenResponse,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::failure::failed;
+use super::registration::METHODS;
 use super::token_request::{GrantedToken, TokenRequest, checked};
 use crate::mcp::config::{ClientCredentials, ClientProof};
 
 const UNFIT_KEY: &str = "the private key makes no signature that the authorization server takes: RS256, ES256 (P-256, PKCS#8) or ES384";
-
-/// The key of the metadata with the methods of client authentication.
-const METHODS: &str = "token_endpoint_auth_methods_supported";
 
 /// Requests a token for client credentials.
 pub(super) async fn exchanged(
@@ -28,9 +26,16 @@ pub(super) async fn exchanged(
     if matches!(own.proof, ClientProof::Secret(_)) {
         prefer_basic(&mut metadata);
     }
-    manager.set_metadata(metadata);
     let ways = configs(own, request.resource, request.scopes);
-    checked(&exchanged_aside(manager, ways).await?, request.key)
+    let unfit = unfit(own, &metadata);
+    manager.set_metadata(metadata);
+    let granted = exchanged_aside(manager, ways, unfit).await;
+    let granted = granted.map_err(|error| match request.requests.failure() {
+        // rmcp and oauth2 keep little of it.
+        Some(failure) => failed(&failure.to_string()),
+        None => error,
+    })?;
+    checked(&granted, request.key)
 }
 
 /// Returns the ways to authenticate: one, or one for each kind of private key.
@@ -68,6 +73,7 @@ fn configs(
 async fn exchanged_aside(
     manager: AuthorizationManager,
     ways: Vec<ClientCredentialsConfig>,
+    unfit: String,
 ) -> Result<OAuthTokenResponse, AuthError> {
     let internal = |error: &dyn std::fmt::Display| AuthError::InternalError(error.to_string());
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -76,7 +82,7 @@ async fn exchanged_aside(
     let exchange = move || {
         let done = runtime.block_on(async {
             tokio::select! {
-                done = first_granted(manager, ways) => Some(done),
+                done = first_granted(manager, ways, &unfit) => Some(done),
                 () = answer.closed() => None,
             }
         });
@@ -92,11 +98,11 @@ async fn exchanged_aside(
 async fn first_granted(
     mut manager: AuthorizationManager,
     ways: Vec<ClientCredentialsConfig>,
+    unfit: &str,
 ) -> Result<OAuthTokenResponse, AuthError> {
-    let mut unfit = failed("there is no way to authenticate");
+    let mut unfit = failed(unfit);
     for way in ways {
-        if let Err(unsupported) = manager.validate_client_credentials_metadata(&way) {
-            unfit = unsupported;
+        if manager.validate_client_credentials_metadata(&way).is_err() {
             continue;
         }
         manager.configure_client_credentials(&way)?;
@@ -107,6 +113,33 @@ async fn first_granted(
         }
     }
     Err(unfit)
+}
+
+/// Returns the message for metadata that names no way in which the program can authenticate.
+fn unfit(own: &ClientCredentials, metadata: &AuthorizationMetadata) -> String {
+    const ALGORITHMS: &str = "token_endpoint_auth_signing_alg_values_supported";
+    let listed = |key: &str| {
+        let names = metadata.additional_fields.get(key).and_then(Value::as_array);
+        let names = names.into_iter().flatten().filter_map(Value::as_str);
+        names.collect::<Vec<_>>()
+    };
+    let methods = listed(METHODS);
+    let (lacks, own, names) = match &own.proof {
+        ClientProof::Secret(_) => {
+            ("auth method", "`client_secret_basic` or `client_secret_post`", methods)
+        }
+        ClientProof::PrivateKey(_)
+            if methods.contains(&"private_key_jwt") || methods.is_empty() =>
+        {
+            ("signing algorithm", "RS256, ES256 or ES384", listed(ALGORITHMS))
+        }
+        ClientProof::PrivateKey(_) => ("auth method", "`private_key_jwt`", methods),
+    };
+    let names = match names.as_slice() {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    };
+    format!("the authorization server does not support {lacks} {own}, but {names}")
 }
 
 /// Has a secret sent by HTTP Basic where the metadata names that or no method.

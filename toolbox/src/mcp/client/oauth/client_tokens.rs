@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use super::access::{OAuthToken, used_for};
 use super::address::safe_url;
 use super::dpop::ProofKey;
-use super::failure::{error_text, failed, without};
+use super::failure::{UNSAFE_ENDPOINT, error_text, failed, without};
+use super::issuer::is_same_issuer;
 use super::requests::OAuthRequests;
 use super::token_request::{GrantedToken, TokenRequest};
 use super::{client_credentials, jwt_bearer, token_exchange};
@@ -213,9 +214,10 @@ impl ClientGrant {
         let requests = held.requests(&self.url)?;
         let manager = requests.manager(&self.url).await?;
         let challenge = held.challenge.as_deref();
-        let found = manager.resolve_metadata_from_challenge(challenge).await?;
+        let found = requests.metadata(&manager, challenge).await?;
         if !found.source.is_discovered() {
-            return Err(failed("the server names no authorization server"));
+            let tried = requests.tried();
+            return Err(failed(&format!("the server names no authorization server{tried}")));
         }
         let metadata = found.metadata;
         self.check(&metadata, held.issuer.as_deref())?;
@@ -281,7 +283,7 @@ impl ClientGrant {
         first: Option<&str>,
     ) -> Result<(), AuthError> {
         if let Some(expected) = self.issuer.as_deref().or(first)
-            && metadata.issuer.as_deref() != Some(expected)
+            && !metadata.issuer.as_deref().is_some_and(|named| is_same_issuer(named, expected))
         {
             let named = metadata.issuer.as_deref().unwrap_or("none");
             return Err(failed(&format!(
@@ -289,9 +291,7 @@ impl ClientGrant {
             )));
         }
         if safe_url(&metadata.token_endpoint, &self.url).is_none() {
-            return Err(failed(
-                "the token endpoint is not https, or at a private address, so the credentials are not sent there",
-            ));
+            return Err(failed(UNSAFE_ENDPOINT));
         }
         Ok(())
     }

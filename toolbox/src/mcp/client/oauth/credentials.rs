@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::access::OAuthToken;
 use super::dpop::{ProofKey, is_bound};
+use super::registration::RegisteredClient;
 use crate::mcp::file::{FileLock, SharedFile};
 use crate::text::hex;
 
@@ -179,12 +180,21 @@ pub(super) struct StoredGrant {
     /// The key that the token is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dpop_key: Option<String>,
+    /// The clients that were registered: that of the token, and one whose sign-in was not finished.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) clients: Vec<RegisteredClient>,
 }
 
 impl StoredGrant {
     /// Returns the secret of the token, if there is a token.
     pub(super) fn secret(&self) -> Option<&str> {
         Some(self.credentials.token_response.as_ref()?.access_token().secret())
+    }
+
+    /// Returns the token that renews the token, if there is one.
+    pub(super) fn renewing(&self) -> Option<&str> {
+        let token = self.credentials.token_response.as_ref()?.refresh_token()?;
+        Some(token.secret().as_str())
     }
 
     /// Returns the token; `None` too if its key cannot be read, since it is of no use without.
@@ -195,6 +205,11 @@ impl StoredGrant {
             None => None,
         };
         Some(OAuthToken::new(self.secret()?, key))
+    }
+
+    /// Returns the registration of the client that the token was granted to.
+    pub(super) fn client(&self) -> Option<&RegisteredClient> {
+        self.clients.iter().find(|client| client.id == self.credentials.client_id)
     }
 }
 
@@ -233,6 +248,51 @@ impl CredentialEntry {
         .await
     }
 
+    /// Stores a registration beside the token and the client of the token.
+    pub(super) async fn keep_client(&self, client: RegisteredClient) -> Result<(), AuthError> {
+        self.change(move |stored| {
+            let mut stored = stored.unwrap_or_else(|| StoredGrant {
+                credentials: StoredCredentials::new(client.id.clone(), None, Vec::new(), None),
+                dpop_key: None,
+                clients: Vec::new(),
+            });
+            let holder = stored.credentials.token_response.as_ref();
+            let holder = holder.map(|_| stored.credentials.client_id.clone());
+            stored.clients.retain(|known| Some(&known.id) == holder.as_ref());
+            stored.clients.push(client);
+            Some(stored)
+        })
+        .await
+    }
+
+    /// Deletes a registration that the authorization server does not take.
+    pub(super) async fn forget_client(&self, id: String) -> Result<(), AuthError> {
+        self.change(move |stored| {
+            let mut stored = stored?;
+            stored.clients.retain(|known| known.id != id);
+            Some(stored)
+        })
+        .await
+    }
+
+    /// Changes the entry; `None` deletes it.
+    async fn change(
+        &self,
+        change: impl FnOnce(Option<StoredGrant>) -> Option<StoredGrant> + Send + 'static,
+    ) -> Result<(), AuthError> {
+        self.blocking(|file, server| {
+            file.update(|servers| {
+                let stored = servers.remove(&server).and_then(|kept| entry(&server, kept));
+                // A value of texts and numbers is always written.
+                let changed = change(stored).and_then(|grant| serde_json::to_value(grant).ok());
+                if let Some(changed) = changed {
+                    servers.insert(server.clone(), changed);
+                }
+            })
+        })
+        .await
+    }
+
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(CredentialFile, String) -> Result<T, CredentialFileError> + Send + 'static,
@@ -262,9 +322,12 @@ impl CredentialStore for CredentialEntry {
             }
             _ => None,
         };
-        let stored = serde_json::to_value(StoredGrant { credentials, dpop_key })
-            .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
-        self.blocking(|file, key| file.update(|servers| drop(servers.insert(key, stored)))).await
+        self.change(move |before| {
+            let mut clients = before.map(|before| before.clients).unwrap_or_default();
+            clients.retain(|client| client.id == credentials.client_id);
+            Some(StoredGrant { credentials, dpop_key, clients })
+        })
+        .await
     }
 
     async fn clear(&self) -> Result<(), AuthError> {

@@ -1,6 +1,5 @@
 //! The grant `jwt-bearer` (RFC 7523) with the assertion of a workload.
 
-use oauth2::basic::BasicErrorResponse;
 use oauth2::http::Request;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
@@ -56,12 +55,8 @@ async fn granted(
         .body(form(pairs)?.into_bytes())
         .map_err(|error| error.to_string())?;
     let response = request.requests.token(form).await.map_err(|error| chain(&*error))?;
-    if !response.status().is_success() {
-        let error = serde_json::from_slice::<BasicErrorResponse>(response.body());
-        return Err(error.map_or_else(
-            |_| format!("the token endpoint answers HTTP {}", response.status()),
-            |error| error.to_string(),
-        ));
+    if let Some(failure) = request.requests.failure() {
+        return Err(failure.to_string());
     }
     // serde_json's message could contain part of a token.
     let response = serde_json::from_slice(response.body());

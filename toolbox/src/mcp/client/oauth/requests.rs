@@ -9,39 +9,49 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Request, StatusCode, Url};
 use rmcp::transport::AuthorizationManager;
 use rmcp::transport::auth::{
-    AuthError, OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture,
-    OAuthHttpRedirectPolicy, OAuthHttpRequest,
+    AuthError, AuthorizationMetadataResolution, OAuthHttpClient, OAuthHttpClientError,
+    OAuthHttpClientFuture, OAuthHttpRequest,
 };
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::address::AllowedAddresses;
+use super::documents::{self, TriedDocuments, UnusableDocument};
 use super::dpop::{self, ProofKey, Prover};
+use super::failure::error_text;
+use super::token_answer::{self, TokenFailure};
+use crate::call::chain;
+use crate::mcp::client::http;
+use crate::sync::Mutex;
 
 /// The maximum time for a response.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// The maximum time for a metadata document, after which the next address is tried.
+const DOCUMENT: Duration = Duration::from_secs(5);
+
 /// The maximum size of a response, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// The maximum number of redirects that are followed.
-const MAX_REDIRECTS: usize = 10;
-
-/// The page to sign in at where an authorization server has none.
-pub(super) const NO_PAGE: &str = "about:blank";
-
 /// The client for the requests of OAuth on behalf of one server.
 pub(super) struct OAuthRequests {
+    server: Url,
+    /// Follows redirects within an origin that repeat the request.
     following: Client,
     stopping: Client,
     allowed: AllowedAddresses,
     /// Set once tokens are to be bound to a key.
     prover: OnceLock<Prover>,
+    /// The metadata documents that the last search could not use.
+    tried: TriedDocuments,
+    /// The failure of the last request for a token.
+    failure: Mutex<Option<TokenFailure>>,
 }
 
 impl OAuthRequests {
     pub(super) fn for_server(url: &str) -> Result<Arc<Self>, AuthError> {
-        let allowed = AllowedAddresses::of(&Url::parse(url)?);
+        let mut server = Url::parse(url)?;
+        server.set_fragment(None);
+        let allowed = AllowedAddresses::of(&server);
         let client = |redirects: Policy| {
             Client::builder()
                 .timeout(ANSWER)
@@ -52,14 +62,17 @@ impl OAuthRequests {
                 .build()
                 .map_err(|error| AuthError::InternalError(error.to_string()))
         };
-        let next = allowed.clone();
-        let follow = Policy::custom(move |attempt| match attempt.previous().len() {
-            _ if !next.permits_url(attempt.url()) => attempt.error("it leads to a private address"),
-            steps if steps > MAX_REDIRECTS => attempt.error("there are too many redirects"),
-            _ => attempt.follow(),
-        });
-        let (following, stopping) = (client(follow)?, client(Policy::none())?);
-        Ok(Arc::new(Self { following, stopping, allowed, prover: OnceLock::new() }))
+        let following = client(Policy::custom(http::within_origin))?;
+        let stopping = client(Policy::none())?;
+        Ok(Arc::new(Self {
+            server,
+            following,
+            stopping,
+            allowed,
+            prover: OnceLock::new(),
+            tried: TriedDocuments::default(),
+            failure: Mutex::default(),
+        }))
     }
 
     /// Returns rmcp's state of OAuth for the server, which sends its requests by this.
@@ -76,8 +89,80 @@ impl OAuthRequests {
         let _ = self.prover.set(Prover::new(key));
     }
 
-    /// Requests a token; a redirect is not followed.
+    /// Returns the metadata of the server's authorization server, by the challenge of the server if
+    /// there is one. An error names each address that was tried, with its answer.
+    pub(super) async fn metadata(
+        &self,
+        manager: &AuthorizationManager,
+        challenge: Option<&str>,
+    ) -> Result<AuthorizationMetadataResolution, AuthError> {
+        self.tried.clear();
+        *self.failure.lock() = None;
+        let unusable = |reason: &str| AuthError::MetadataError(format!("{reason}{}", self.tried()));
+        match manager.resolve_metadata_from_challenge(challenge).await {
+            // The addresses of servers without metadata are no guess for one that fails.
+            Ok(found) if !found.source.is_discovered() && self.tried.may_pass() => {
+                Err(unusable("the metadata of its authorization server cannot be read"))
+            }
+            Ok(found) => Ok(found),
+            Err(error) => Err(unusable(&error_text(&error))),
+        }
+    }
+
+    /// Returns the end of a sentence with each metadata document that could not be used.
+    pub(super) fn tried(&self) -> String {
+        self.tried.named()
+    }
+
+    /// Returns `true` if a document that could not be used may be usable later.
+    pub(super) fn may_find_more(&self) -> bool {
+        self.tried.may_pass()
+    }
+
+    /// Returns the failure of the last request for a token.
+    pub(super) fn failure(&self) -> Option<TokenFailure> {
+        self.failure.lock().clone()
+    }
+
+    /// Sends a request without credentials; a redirect within the origin is followed if it repeats
+    /// the request.
+    pub(super) async fn open(
+        &self,
+        request: Request,
+    ) -> Result<HttpResponse, OAuthHttpClientError> {
+        self.response(&self.following, request).await
+    }
+
+    /// Sends a request without credentials; a redirect is not followed.
+    pub(super) async fn once(
+        &self,
+        request: Request,
+    ) -> Result<HttpResponse, OAuthHttpClientError> {
+        self.response(&self.stopping, request).await
+    }
+
+    /// Requests a token; a redirect is not followed. The [failure](Self::failure) is kept, since
+    /// rmcp and oauth2 keep little of it.
     pub(super) async fn token(
+        &self,
+        request: HttpRequest,
+    ) -> Result<HttpResponse, OAuthHttpClientError> {
+        let form = request.body().clone();
+        match self.unread_token(request).await {
+            Ok(answer) => {
+                let (answer, failure) = token_answer::read(answer, &form);
+                *self.failure.lock() = failure;
+                Ok(answer)
+            }
+            Err(error) => {
+                let reason = format!("the token endpoint cannot be reached: {}", chain(&*error));
+                *self.failure.lock() = Some(TokenFailure::Unread(reason));
+                Err(error)
+            }
+        }
+    }
+
+    async fn unread_token(
         &self,
         request: HttpRequest,
     ) -> Result<HttpResponse, OAuthHttpClientError> {
@@ -105,6 +190,32 @@ impl OAuthRequests {
         self.response(&self.stopping, request).await
     }
 
+    /// Returns a document; one that cannot be used is not there.
+    async fn document(&self, request: Request) -> HttpResponse {
+        let url = request.url().clone();
+        let answered = tokio::time::timeout(DOCUMENT, self.once(request)).await;
+        let unusable = match answered {
+            Ok(Ok(answer)) if url == self.server && !answer.status().is_server_error() => {
+                return answer;
+            }
+            Ok(Ok(answer)) => match documents::read(&url, answer) {
+                Ok(document) => return document,
+                Err(unusable) => unusable,
+            },
+            Ok(Err(error)) => UnusableDocument { answer: chain(&*error), may_pass: true },
+            Err(_) => {
+                let answer = format!("no answer within {} seconds", DOCUMENT.as_secs());
+                UnusableDocument { answer, may_pass: true }
+            }
+        };
+        if url != self.server {
+            self.tried.add(&url, unusable);
+        }
+        let mut absent = HttpResponse::default();
+        *absent.status_mut() = StatusCode::NOT_FOUND;
+        absent
+    }
+
     async fn response(
         &self,
         client: &Client,
@@ -115,7 +226,11 @@ impl OAuthRequests {
         }
         let mut response = client.execute(request).await.map_err(reqwest::Error::without_url)?;
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(reqwest::Error::without_url)? {
+        // A stream of events has no end, and no document is one.
+        let is_stream = kind_of(response.headers()).starts_with(b"text/event-stream");
+        while !is_stream
+            && let Some(piece) = response.chunk().await.map_err(reqwest::Error::without_url)?
+        {
             if body.len() + piece.len() > MAX_ANSWER {
                 return Err("the answer is longer than 1 MiB".into());
             }
@@ -132,39 +247,28 @@ impl OAuthRequests {
 impl OAuthHttpClient for OAuthRequests {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
-            let client = match request.redirect_policy {
-                OAuthHttpRedirectPolicy::Follow => &self.following,
-                _ if requests_token(&request.request) => return self.token(request.request).await,
-                _ => &self.stopping,
-            };
-            let request = Request::try_from(request.request)?;
-            let is_metadata = request.url().path().contains("/.well-known/");
-            let response = self.response(client, request).await?;
-            Ok(if is_metadata { response.map(with_page) } else { response })
+            let request = request.request;
+            if requests_token(&request) {
+                return self.token(request).await;
+            }
+            let request = Request::try_from(request)?;
+            match *request.method() {
+                // rmcp reads nothing but documents, and ends its search at an error.
+                Method::GET => Ok(self.document(request).await),
+                _ => self.open(request).await,
+            }
         })
     }
 }
 
-/// Completes metadata without a page to sign in at, which rmcp does not read: a server that grants
-/// tokens to programs alone needs none (RFC 8414).
-fn with_page(body: Vec<u8>) -> Vec<u8> {
-    const PAGE: &str = "authorization_endpoint";
-    let read = serde_json::from_slice::<Map<String, Value>>(&body);
-    let Ok(mut metadata) = read else { return body };
-    if metadata.contains_key(PAGE) || !metadata.contains_key("token_endpoint") {
-        return body;
-    }
-    metadata.insert(PAGE.to_owned(), NO_PAGE.into());
-    serde_json::to_vec(&metadata).unwrap_or(body)
-}
-
 /// Returns `true` for a request to a token endpoint: what else is posted is JSON.
 fn requests_token(request: &HttpRequest) -> bool {
-    let is_form = |headers: &HeaderMap| {
-        let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-        kind.is_some_and(|kind| kind.starts_with(b"application/x-www-form-urlencoded"))
-    };
-    request.method() == Method::POST && is_form(request.headers())
+    let kind = kind_of(request.headers());
+    request.method() == Method::POST && kind.starts_with(b"application/x-www-form-urlencoded")
+}
+
+fn kind_of(headers: &HeaderMap) -> &[u8] {
+    headers.get(CONTENT_TYPE).map_or(&[], HeaderValue::as_bytes)
 }
 
 fn demands_nonce(response: &HttpResponse) -> bool {

@@ -5,25 +5,31 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
-use rmcp::transport::auth::AuthError;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use rmcp::transport::auth::{AuthError, AuthorizationMetadata};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
-use rmcp::transport::{AuthorizationRequest, AuthorizationSession};
+use rmcp::transport::{AuthorizationManager, AuthorizationRequest, AuthorizationSession};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::address::safe_url;
 use super::callback;
-use super::credentials::{CredentialFile, StoredGrant};
+use super::credentials::{CredentialEntry, CredentialFile, StoredGrant};
+use super::documents::NO_PAGE;
 use super::dpop::ProofKey;
-use super::failure::error_text;
-use super::requests::{NO_PAGE, OAuthRequests};
+use super::failure::{UNSAFE_ENDPOINT, error_text};
+use super::registration::{self, RegisteredClient};
+use super::requests::OAuthRequests;
+use super::token_answer::TokenFailure;
 use crate::mcp::client::{http, text};
-use crate::mcp::config::{ServerConfig, ServerEndpoint};
+use crate::mcp::config::{OAuthClient, ServerConfig, ServerEndpoint};
 use crate::text::cut;
 
 /// The maximum time for a server to send its challenge.
 const ANSWER: Duration = Duration::from_secs(10);
+
+/// The maximum time in which a server of the old transport names its address for messages.
+const OLD: Duration = Duration::from_secs(3);
 
 /// A sign-in at a server with OAuth, as specified by MCP: the server names its authorization
 /// server, this client registers there unless the configuration [names a
@@ -32,7 +38,9 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// Addresses from a server are checked before they are used: public ones must be `https`, ones on
 /// this machine are accepted if the server itself is on this machine, and link-local ones, where
 /// clouds serve their credentials, never. PKCE, the `state` of the request and a given issuer are
-/// verified. A token is bound to a key of this sign-in (RFC 9449) if the authorization server can.
+/// verified; an authorization server that does not name PKCE with S256 is refused. The client that
+/// was registered is stored with the token, and the next sign-in uses it. A token is bound to a key
+/// of this sign-in (RFC 9449) if the authorization server can.
 ///
 /// ```no_run
 /// use toolbox::mcp::{CredentialFile, ServerConfig, Servers, SignIn};
@@ -97,52 +105,28 @@ impl<'a> SignIn<'a> {
         if self.server.oauth.grant.is_some() {
             return Err(SignInError::NoUser);
         }
-        let client = &self.server.oauth;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, client.callback_port.unwrap_or(0)));
-        let listener = listener.await.map_err(SignInError::Callback)?;
-        let port = listener.local_addr().map_err(SignInError::Callback)?.port();
-        let redirect = format!("http://127.0.0.1:{port}{}", callback::PATH);
-
-        let mut kept = self.credentials.of(url);
-        let before = kept.stored().await.map_err(server)?;
-        let challenge = challenge(url, before.as_ref()).await;
-        let requests = OAuthRequests::for_server(url).map_err(server)?;
-        let mut manager = requests.manager(url).await.map_err(server)?;
+        let kept = self.credentials.of(url);
+        let before = kept.stored().await.map_err(failed)?;
+        let challenge = challenge(url, before.as_ref()).await?;
+        let requests = OAuthRequests::for_server(url).map_err(failed)?;
+        let manager = requests.manager(url).await.map_err(failed)?;
         let challenged = challenge.as_ref().map(|(challenge, _)| challenge.as_str());
-        let found = manager.resolve_metadata_from_challenge(challenged).await.map_err(server)?;
-        if found.metadata.authorization_endpoint == NO_PAGE {
-            let reason = "its authorization server has no page to sign in at, only tokens for programs: configure a grant";
-            return Err(SignInError::Server(reason.to_owned()));
+        let found = Box::pin(requests.metadata(&manager, challenged)).await.map_err(failed)?;
+        if found.source.is_discovered() {
+            check(&found.metadata)?;
         }
-        if let Some(key) = ProofKey::for_server(&found.metadata).map_err(server)? {
-            requests.prove_with(Arc::clone(&key));
-            kept = kept.bound_to(key);
+        if safe_url(&found.metadata.token_endpoint, url).is_none() {
+            return Err(SignInError::Server(UNSAFE_ENDPOINT.to_owned()));
         }
-        manager.set_credential_store(kept);
-        manager.set_metadata(found.metadata);
+        let configured = &self.server.oauth;
         let mut more = self.scopes;
         more.extend(challenge.and_then(|(_, more)| more).into_iter().flatten());
-        let mut scopes = client.scopes.clone();
-        if scopes.is_empty() && !more.is_empty() {
-            // The scopes granted before are requested again, so that none is lost.
-            scopes = match before {
-                Some(before) => before.credentials.granted_scopes,
-                None => manager.select_initial_scopes(&[]).await,
-            };
-        }
-        for scope in more {
-            if !scopes.contains(&scope) {
-                scopes.push(scope);
-            }
-        }
-        let mut request = AuthorizationRequest::new(redirect.as_str())
-            .with_client_name("toolbox")
-            .with_initial_scope_selection()
-            .with_scopes(scopes);
-        request.client_id.clone_from(&client.id);
-        request.client_secret.clone_from(&client.secret);
-        let session = AuthorizationSession::new(manager, request).await;
-        let session = session.map_err(|(_, error)| server(error))?;
+        let mut flow = SignInFlow { url, requests, kept, metadata: found.metadata, scopes: more };
+        let manager = flow.prepare(manager, configured, before.as_ref()).await.map_err(failed)?;
+        let (listener, known) = flow.listen(configured, before.as_ref()).await?;
+        let redirect = redirect(&listener)?;
+        let session = flow.session(manager, configured, &redirect, known);
+        let (session, client) = Box::pin(session).await?;
 
         let page = session.get_authorization_url();
         let state = safe_url(page, url).and_then(|page| callback::value(page.query()?, "state"));
@@ -153,21 +137,212 @@ impl<'a> SignIn<'a> {
         let query = tokio::time::timeout(self.timeout, callback::wait(listener, state)).await;
         let query = query.map_err(|_| SignInError::TimedOut(self.timeout))?;
         let query = query.map_err(SignInError::Callback)?;
-        if let Some(error) = callback::value(&query, "error") {
+        if let Some(code) = callback::value(&query, "error") {
+            flow.check_issuer(callback::value(&query, "iss").as_deref())?;
             let description = callback::value(&query, "error_description");
-            return Err(SignInError::Denied(cleaned(&description.unwrap_or(error))));
+            let failure = TokenFailure::OfPage { code, description };
+            if failure.ends_the_grant() {
+                return Err(flow.refused(failure, client).await);
+            }
+            return Err(SignInError::Denied(cleaned(&failure.description())));
         }
         let answer = format!("{redirect}?{query}");
-        session.handle_callback_url(&answer).await.map(drop).map_err(server)
+        let granted = Box::pin(session.handle_callback_url(&answer)).await;
+        match (granted, flow.requests.failure()) {
+            (Ok(_), _) => Ok(()),
+            (Err(error @ AuthError::CredentialStoreError(_)), _) | (Err(error), None) => {
+                Err(failed(error))
+            }
+            (Err(_), Some(failure)) => Err(flow.refused(failure, client).await),
+        }
     }
 }
 
-/// Returns the challenge of a server, and the scopes it requires beyond those granted.
+/// A sign-in at a server whose authorization server is known.
+struct SignInFlow<'a> {
+    url: &'a str,
+    requests: Arc<OAuthRequests>,
+    kept: CredentialEntry,
+    metadata: AuthorizationMetadata,
+    /// The scopes to request.
+    scopes: Vec<String>,
+}
+
+impl SignInFlow<'_> {
+    /// Decides on the key of the token and on the scopes.
+    async fn prepare(
+        &mut self,
+        mut manager: AuthorizationManager,
+        configured: &OAuthClient,
+        before: Option<&StoredGrant>,
+    ) -> Result<AuthorizationManager, AuthError> {
+        if let Some(key) = ProofKey::for_server(&self.metadata)? {
+            self.requests.prove_with(Arc::clone(&key));
+            self.kept = self.kept.clone().bound_to(key);
+        }
+        manager.set_credential_store(self.kept.clone());
+        manager.set_metadata(self.metadata.clone());
+        let mut scopes = configured.scopes.clone();
+        if scopes.is_empty() {
+            scopes = match before {
+                // The scopes granted before are requested again, so that none is lost.
+                Some(before) if !self.scopes.is_empty() && before.secret().is_some() => {
+                    before.credentials.granted_scopes.clone()
+                }
+                _ => manager.select_initial_scopes(&[]).await,
+            };
+        }
+        scopes.append(&mut self.scopes);
+        let offline = "offline_access";
+        let supported = self.metadata.scopes_supported.as_deref().unwrap_or_default();
+        if !scopes.is_empty() && supported.iter().any(|scope| scope == offline) {
+            scopes.push(offline.to_owned());
+        }
+        for scope in scopes {
+            if !self.scopes.contains(&scope) {
+                self.scopes.push(scope);
+            }
+        }
+        Ok(manager)
+    }
+
+    /// Opens the port that the browser comes back to: that of a client registered before, which is
+    /// returned too, if it is free. Authorization servers compare the whole address.
+    async fn listen(
+        &self,
+        configured: &OAuthClient,
+        before: Option<&StoredGrant>,
+    ) -> Result<(TcpListener, Option<RegisteredClient>), SignInError> {
+        let wanted = configured.callback_port;
+        let clients = before.map(|before| before.clients.as_slice()).unwrap_or_default();
+        let clients = clients.iter().filter(|_| configured.id.is_none());
+        for client in clients.rev().filter(|client| client.fits(&self.metadata, &self.scopes)) {
+            let port = client.port().filter(|port| wanted.is_none_or(|wanted| wanted == *port));
+            let Some(port) = port else { continue };
+            if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+                return Ok((listener, Some(client.clone())));
+            }
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted.unwrap_or(0))).await;
+        Ok((listener.map_err(SignInError::Callback)?, None))
+    }
+
+    /// Begins the session of a client: the configured one, the one registered before unless the
+    /// authorization server has forgotten it, or a new one. Returns the id of a registered one.
+    async fn session(
+        &self,
+        manager: AuthorizationManager,
+        configured: &OAuthClient,
+        redirect: &str,
+        known: Option<RegisteredClient>,
+    ) -> Result<(AuthorizationSession, Option<String>), SignInError> {
+        let request = AuthorizationRequest::new(redirect).with_scopes(self.scopes.clone());
+        let mut request = request.with_initial_scope_selection();
+        if let Some(id) = &configured.id {
+            request = request.with_preregistered_client(id);
+            request.client_secret.clone_from(&configured.secret);
+            return Ok((begun(manager, request).await?, None));
+        }
+        let mut manager = manager;
+        if let Some(client) = known {
+            let id = client.id.clone();
+            let session = self.session_of(manager, request.clone(), &client).await?;
+            let page = session.get_authorization_url();
+            if registration::is_known(&self.requests, page, self.url).await {
+                return Ok((session, Some(id)));
+            }
+            self.kept.forget_client(id).await.map_err(failed)?;
+            manager = session.auth_manager;
+        }
+        let (requests, scopes) = (&self.requests, self.scopes.as_slice());
+        let client =
+            RegisteredClient::register(requests, &self.metadata, self.url, redirect, scopes);
+        let client = client.await.map_err(|reason| {
+            SignInError::NotRegistered(cleaned(&reason) + &self.requests.tried())
+        })?;
+        let session = self.session_of(manager, request, &client).await?;
+        let id = client.id.clone();
+        // Stored at once, so that a sign-in that is not finished needs no other.
+        self.kept.keep_client(client).await.map_err(failed)?;
+        Ok((session, Some(id)))
+    }
+
+    async fn session_of(
+        &self,
+        mut manager: AuthorizationManager,
+        request: AuthorizationRequest,
+        client: &RegisteredClient,
+    ) -> Result<AuthorizationSession, SignInError> {
+        let mut metadata = self.metadata.clone();
+        client.authenticated_in(&mut metadata);
+        manager.set_metadata(metadata);
+        let mut request = request.with_preregistered_client(&client.id);
+        request.client_secret.clone_from(&client.secret);
+        begun(manager, request).await
+    }
+
+    /// Checks the issuer of a refusal (RFC 9207), whose text is not shown if it is another. One
+    /// without an issuer carries the `state`, and grants nothing.
+    fn check_issuer(&self, received: Option<&str>) -> Result<(), SignInError> {
+        match (received, self.metadata.issuer.as_deref()) {
+            (Some(received), expected) if Some(received) != expected => Err(SignInError::Server(
+                "the answer of the page is of another issuer than its authorization server"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the error of a refusal. A client that is not taken is forgotten.
+    async fn refused(&self, failure: TokenFailure, client: Option<String>) -> SignInError {
+        if let Some(client) = client
+            && (failure.ends_the_client() || failure.is_about_the_scope())
+            && let Err(error) = self.kept.forget_client(client).await
+        {
+            return failed(error);
+        }
+        let reason = cleaned(&failure.to_string());
+        if failure.ends_the_grant() {
+            SignInError::Rejected(reason)
+        } else {
+            SignInError::Server(reason)
+        }
+    }
+}
+
+/// Checks that an authorization server has a page to sign in at, and PKCE as MCP requires it.
+fn check(metadata: &AuthorizationMetadata) -> Result<(), SignInError> {
+    if metadata.authorization_endpoint == NO_PAGE {
+        let reason = "its authorization server has no page to sign in at, only tokens for programs: configure a grant";
+        return Err(SignInError::Server(reason.to_owned()));
+    }
+    let methods = metadata.code_challenge_methods_supported.as_deref().unwrap_or_default();
+    if !methods.iter().any(|method| method == "S256") {
+        let reason = "its authorization server does not name PKCE with S256 in `code_challenge_methods_supported`, without which MCP allows no sign-in: its operator has to add it";
+        return Err(SignInError::Server(reason.to_owned()));
+    }
+    Ok(())
+}
+
+fn redirect(listener: &TcpListener) -> Result<String, SignInError> {
+    let port = listener.local_addr().map_err(SignInError::Callback)?.port();
+    Ok(format!("http://127.0.0.1:{port}{}", callback::PATH))
+}
+
+async fn begun(
+    manager: AuthorizationManager,
+    request: AuthorizationRequest,
+) -> Result<AuthorizationSession, SignInError> {
+    AuthorizationSession::new(manager, request).await.map_err(|(_, error)| failed(error))
+}
+
+/// Returns the challenge of a server, and the scopes it requires beyond those granted. An address
+/// that is no endpoint of MCP is an error.
 async fn challenge(
     url: &str,
     before: Option<&StoredGrant>,
-) -> Option<(String, Option<Vec<String>>)> {
-    let client = http::SharedClient::default().client().ok()?;
+) -> Result<Option<(String, Option<Vec<String>>)>, SignInError> {
+    let Ok(client) = http::SharedClient::default().client() else { return Ok(None) };
     let question = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
     let request =
         client.post(url).timeout(ANSWER).header(ACCEPT, "application/json, text/event-stream");
@@ -176,35 +351,39 @@ async fn challenge(
         Some(token) => token.send(request).await,
         None => http::answered(request.send().await),
     };
-    // Any other failure occurs again in the following steps, which report it.
-    match sent {
+    let response = match sent {
         Err(StreamableHttpError::AuthRequired(demand)) => {
             let challenge = demand.www_authenticate_header;
-            (!challenge.is_empty()).then_some((challenge, None))
+            return Ok((!challenge.is_empty()).then_some((challenge, None)));
         }
         Err(StreamableHttpError::InsufficientScope(demand)) => {
             let more = demand
                 .required_scope
                 .map(|more| more.split_whitespace().map(str::to_owned).collect());
-            Some((demand.www_authenticate_header, more))
+            return Ok(Some((demand.www_authenticate_header, more)));
         }
-        Ok(response) => {
-            let challenge = response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?;
-            Some((challenge.to_owned(), None))
-        }
-        Err(_) => None,
+        Ok(response) => response,
+        // The following steps fail for the same reason, and report it.
+        Err(_) => return Ok(None),
+    };
+    if let Some(fault) = http::fault_of(&response) {
+        return Err(SignInError::Server(cleaned(&fault)));
     }
+    let challenge = http::challenge_of(&response).map(|challenge| (challenge, None));
+    if challenge.is_none() && http::may_be_old(response.status()) {
+        let stream = client.get(url).header(ACCEPT, "text/event-stream").timeout(OLD).send();
+        if let Ok(stream) = stream.await
+            && http::begins_as_old(stream).await
+        {
+            return Err(SignInError::Server(http::OLD_TRANSPORT.to_owned()));
+        }
+    }
+    Ok(challenge)
 }
 
-fn server(error: AuthError) -> SignInError {
+fn failed(error: AuthError) -> SignInError {
     match error {
         AuthError::CredentialStoreError(reason) => SignInError::NotKept(reason),
-        AuthError::RegistrationFailed(reason) => {
-            // rmcp repeats the prefix.
-            let prefix = ["Dynamic registration failed: ", "Registration failed: "];
-            let reason = prefix.iter().fold(reason, |reason, prefix| reason.replace(prefix, ""));
-            SignInError::NotRegistered(cleaned(&reason))
-        }
         error => SignInError::Server(error_text(&error)),
     }
 }
@@ -231,6 +410,10 @@ pub enum SignInError {
     Page(String),
     /// The user or the server denied the request.
     Denied(String),
+    /// The authorization server does not take the client, the code or a scope: `invalid_client`,
+    /// `unauthorized_client`, `invalid_grant` or `invalid_scope`. A registered client that it does
+    /// not take is forgotten, and the next sign-in registers another.
+    Rejected(String),
     /// The user did not approve in time.
     TimedOut(Duration),
     /// The port of the redirect cannot be used.
@@ -255,6 +438,9 @@ impl fmt::Display for SignInError {
                 write!(f, "the server wants `{page}` opened, which is no page of the web")
             }
             Self::Denied(reason) => write!(f, "the sign-in was refused: {reason}"),
+            Self::Rejected(reason) => {
+                write!(f, "the sign-in failed ({reason}): sign in again")
+            }
             Self::TimedOut(limit) => {
                 write!(f, "the sign-in was not approved within {} seconds", limit.as_secs())
             }

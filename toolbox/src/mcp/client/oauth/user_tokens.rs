@@ -11,7 +11,10 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 
 use super::access::{OAuthToken, used_for};
+use super::address::safe_url;
 use super::credentials::{CredentialEntry, CredentialFile, StoredGrant};
+use super::failure::{UNSAFE_ENDPOINT, ends_the_grant};
+use super::issuer::is_same_issuer;
 use super::requests::OAuthRequests;
 use crate::mcp::client::http::answered;
 use crate::mcp::config::OAuthClient;
@@ -37,6 +40,8 @@ struct Granted {
     last: LastToken,
     /// Held during a renewal, which serves all waiting requests.
     renewing: Mutex<()>,
+    /// The token that renews others which was rejected last, and the reason: it is not sent again.
+    rejected: Lock<Option<(String, String)>>,
 }
 
 impl UserTokens {
@@ -52,6 +57,7 @@ impl UserTokens {
             kept: credentials.of(url),
             last: LastToken::default(),
             renewing: Mutex::default(),
+            rejected: Lock::default(),
         }))
     }
 
@@ -71,24 +77,40 @@ impl UserTokens {
             return answered(request.send().await);
         };
         let token = match self.0.usable(&stored) {
-            Some(token) => Some(token),
-            None => self.renewed(None).await?,
+            Some(token) => token,
+            None => match (self.renewed(None).await, self.0.alive(&stored)) {
+                (Ok(token), _) | (Err(_), Some(token)) => token,
+                (Err(ended), None) if ends_the_grant(&ended) => {
+                    // A server that requires no authorization may answer all the same.
+                    return match answered(request.send().await) {
+                        Err(StreamableHttpError::AuthRequired(_)) => Err(ended.into()),
+                        other => other,
+                    };
+                }
+                (Err(error), None) => return Err(error.into()),
+            },
         };
-        let Some(token) = token else { return answered(request.send().await) };
         let again = request.try_clone();
         let refused = match token.send(request).await {
+            // A status without a challenge may be about something else, such as a lost session.
+            Err(StreamableHttpError::AuthRequired(demand))
+                if demand.www_authenticate_header.is_empty() && stored.renewing().is_none() =>
+            {
+                return Err(StreamableHttpError::AuthRequired(demand));
+            }
             Err(error @ StreamableHttpError::AuthRequired(_)) => error,
             other => return other,
         };
-        match (again, self.renewed(Some(token)).await?) {
-            (Some(again), Some(fresh)) => fresh.send(again).await,
-            _ => Err(refused),
+        let fresh = self.renewed(Some(token)).await?;
+        match again {
+            Some(again) => fresh.send(again).await,
+            None => Err(refused),
         }
     }
 
     /// Renews the token in a task of its own: dropping it midway would lose the newly granted
     /// token.
-    async fn renewed(&self, refused: Option<OAuthToken>) -> Result<Option<OAuthToken>, AuthError> {
+    async fn renewed(&self, refused: Option<OAuthToken>) -> Result<OAuthToken, AuthError> {
         let granted = Arc::clone(&self.0);
         let renewing = tokio::spawn(async move { granted.renewed(refused).await });
         renewing.await.map_err(|error| AuthError::InternalError(error.to_string()))?
@@ -96,23 +118,66 @@ impl UserTokens {
 }
 
 impl Granted {
-    /// Renews the token, unless another request or program has already done so.
-    ///
-    /// Returns `None` if the grant is void and the user has to sign in again.
-    async fn renewed(&self, refused: Option<OAuthToken>) -> Result<Option<OAuthToken>, AuthError> {
+    /// Renews the token, unless another request or program has already done so. A grant that is good
+    /// no more is [`AuthError::TokenRefreshRejected`].
+    async fn renewed(&self, refused: Option<OAuthToken>) -> Result<OAuthToken, AuthError> {
         let _one = self.renewing.lock().await;
         let _turn = self.kept.turn().await?;
         let refused = refused.as_ref().map(OAuthToken::secret);
-        let by_another = self.kept.stored().await?.and_then(|stored| self.usable(&stored));
-        if let Some(token) = by_another.filter(|token| Some(token.secret()) != refused) {
-            return Ok(Some(token));
+        let Some(stored) = self.kept.stored().await? else {
+            return Err(ended("its token was deleted"));
+        };
+        if let Some(token) = self.usable(&stored).filter(|token| Some(token.secret()) != refused) {
+            return Ok(token);
         }
-        let Some(manager) = self.manager().await? else { return Ok(None) };
-        match manager.refresh_token().await {
-            Ok(_) => Ok(self.kept.stored().await?.and_then(|stored| self.token(&stored))),
-            Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
-            Err(error) => Err(error),
+        let Some(renewing) = stored.renewing() else {
+            return Err(ended("its token has ended, and there is none that renews it"));
+        };
+        if let Some((rejected, reason)) = &*self.rejected.lock()
+            && rejected == renewing
+        {
+            return Err(ended(reason));
         }
+        let requests = OAuthRequests::for_server(&self.url)?;
+        let manager = self.manager(&stored, &requests).await?;
+        match self.refreshed(manager, &requests).await {
+            Ok(()) => {
+                let stored = self.kept.stored().await?;
+                let token = stored.and_then(|stored| self.token(&stored));
+                token.ok_or_else(|| ended("its token cannot be read"))
+            }
+            Err(AuthError::AuthorizationRequired) => {
+                Err(ended("its token was granted to another client"))
+            }
+            Err(error) => Err(match requests.failure() {
+                Some(failure) if failure.ends_the_grant() => {
+                    if failure.ends_the_client() {
+                        self.kept.forget_client(stored.credentials.client_id.clone()).await?;
+                    }
+                    let reason = format!("its token cannot be renewed ({failure})");
+                    *self.rejected.lock() = Some((renewing.to_owned(), reason.clone()));
+                    ended(&reason)
+                }
+                Some(failure) => AuthError::TokenRefreshFailed(failure.to_string()),
+                None => error,
+            }),
+        }
+    }
+
+    /// Renews the token, without a scope where the configured one is not taken: that asks for what
+    /// was granted.
+    async fn refreshed(
+        &self,
+        mut manager: AuthorizationManager,
+        requests: &OAuthRequests,
+    ) -> Result<(), AuthError> {
+        let done = manager.refresh_token().await.map(drop);
+        let is_scope = requests.failure().is_some_and(|failure| failure.is_about_the_scope());
+        if done.is_ok() || !is_scope || self.client.scopes.is_empty() {
+            return done;
+        }
+        manager.set_refresh_scopes::<_, String>([]);
+        manager.refresh_token().await.map(drop)
     }
 
     /// Returns the client that renews the stored token; a later sign-in may have used another
@@ -120,32 +185,80 @@ impl Granted {
     ///
     /// The server is asked again for its authorization server: tokens of another are invalid, and
     /// are deleted.
-    async fn manager(&self) -> Result<Option<AuthorizationManager>, AuthError> {
-        let stored = self.kept.stored().await?;
-        let Some(token) = stored.and_then(|stored| self.token(&stored)) else { return Ok(None) };
-        let requests = OAuthRequests::for_server(&self.url)?;
+    async fn manager(
+        &self,
+        stored: &StoredGrant,
+        requests: &Arc<OAuthRequests>,
+    ) -> Result<AuthorizationManager, AuthError> {
+        let Some(token) = self.token(stored) else { return Err(ended("its key cannot be read")) };
         let mut kept = self.kept.clone();
         if let Some(key) = token.key() {
             requests.prove_with(Arc::clone(&key));
             kept = kept.bound_to(key);
         }
         let mut manager = requests.manager(&self.url).await?;
-        manager.set_credential_store(kept);
-        if !manager.initialize_from_store().await? {
-            return Ok(None);
+        let found = requests.metadata(&manager, None).await?;
+        let mut metadata = found.metadata;
+        if let Some(issuer) = &stored.credentials.issuer {
+            let is_same = metadata.issuer.as_deref().is_some_and(|it| is_same_issuer(it, issuer));
+            // The token that renews goes to its authorization server alone, and is not deleted
+            // because a document is missing for a while.
+            if !is_same && (!found.source.is_discovered() || requests.may_find_more()) {
+                let tried = requests.tried();
+                return Err(AuthError::MetadataError(format!(
+                    "the metadata of its authorization server {issuer} cannot be read{tried}"
+                )));
+            }
+            if is_same {
+                // rmcp compares them character by character.
+                metadata.issuer = Some(issuer.clone());
+            }
         }
-        if let Some(id) = &self.client.id {
+        if safe_url(&metadata.token_endpoint, &self.url).is_none() {
+            return Err(AuthError::MetadataError(UNSAFE_ENDPOINT.to_owned()));
+        }
+        let registered = stored.client().filter(|_| self.client.id.is_none());
+        if let Some(client) = registered {
+            client.authenticated_in(&mut metadata);
+        }
+        manager.set_credential_store(kept);
+        manager.set_metadata(metadata);
+        if !manager.initialize_from_store().await? {
+            return Err(ended("its authorization server is another one now"));
+        }
+        let client = match (&self.client.id, registered) {
+            (Some(id), _) => Some((id, &self.client.secret)),
+            (None, registered) => registered.map(|client| (&client.id, &client.secret)),
+        };
+        if let Some((id, secret)) = client {
             let config = OAuthClientConfig::new(id, NOWHERE);
-            manager.configure_client(match &self.client.secret {
+            manager.configure_client(match secret {
                 Some(secret) => config.with_client_secret(secret),
                 None => config,
             })?;
         }
-        Ok(Some(manager))
+        // None but those granted; no scope asks for all of these.
+        let granted = &stored.credentials.granted_scopes;
+        let wanted = self.client.scopes.iter().filter(|scope| granted.contains(scope));
+        manager.set_refresh_scopes(wanted);
+        Ok(manager)
     }
 
     /// Returns the stored token unless it expires soon.
     fn usable(&self, stored: &StoredGrant) -> Option<OAuthToken> {
+        self.before_its_end(stored, used_for)
+    }
+
+    /// Returns the stored token unless it has expired.
+    fn alive(&self, stored: &StoredGrant) -> Option<OAuthToken> {
+        self.before_its_end(stored, |lifetime| lifetime)
+    }
+
+    fn before_its_end(
+        &self,
+        stored: &StoredGrant,
+        used_for: fn(Duration) -> Duration,
+    ) -> Option<OAuthToken> {
         let granted = &stored.credentials;
         let received = granted.token_received_at.map(Duration::from_secs);
         let lifetime = granted.token_response.as_ref()?.expires_in();
@@ -167,4 +280,9 @@ impl Granted {
         last.clone_from(&stored.token());
         last.clone()
     }
+}
+
+/// Returns the error of a grant that is good no more.
+fn ended(reason: &str) -> AuthError {
+    AuthError::TokenRefreshRejected(reason.to_owned())
 }
