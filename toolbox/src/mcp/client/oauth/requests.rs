@@ -20,7 +20,7 @@ use super::dpop::{self, ProofKey, Prover};
 use super::failure::error_text;
 use super::token_answer::{self, TokenFailure};
 use crate::call::chain;
-use crate::mcp::client::http;
+use crate::mcp::client::http::within_origin;
 use crate::sync::Mutex;
 
 /// The maximum time for a response.
@@ -62,7 +62,7 @@ impl OAuthRequests {
                 .build()
                 .map_err(|error| AuthError::InternalError(error.to_string()))
         };
-        let following = client(Policy::custom(http::within_origin))?;
+        let following = client(Policy::custom(within_origin))?;
         let stopping = client(Policy::none())?;
         Ok(Arc::new(Self {
             server,
