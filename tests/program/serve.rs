@@ -18,21 +18,13 @@ pub(super) struct Host {
     output: BufReader<ChildStdout>,
     instructions: String,
     count: u32,
+    /// `true` if its requests say of themselves what is needed.
+    is_newer: bool,
 }
 
 impl Host {
     pub(super) fn start(program: &str, config: &Path, words: &[&str]) -> Self {
-        let mut child = Command::new(program)
-            .args(words)
-            .env("OPENCODE_TOOLBOX_CONFIG", config)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("its output"));
-        let mut host = Self { child, input, output, instructions: String::new(), count: 0 };
+        let mut host = Self::silent(program, config, words);
         let hello = host.ask(
             "initialize",
             json!({
@@ -46,13 +38,44 @@ impl Host {
         host
     }
 
+    /// A host of 2026-07-28.
+    fn start_newer(program: &str, config: &Path, words: &[&str]) -> Self {
+        let mut host = Self::silent(program, config, words);
+        host.is_newer = true;
+        let hello = host.ask("server/discover", json!({}));
+        hello["instructions"].as_str().unwrap_or_default().clone_into(&mut host.instructions);
+        host
+    }
+
+    fn silent(program: &str, config: &Path, words: &[&str]) -> Self {
+        let mut child = Command::new(program)
+            .args(words)
+            .env("OPENCODE_TOOLBOX_CONFIG", config)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let (instructions, count, is_newer) = (String::new(), 0, false);
+        Self { child, input, output, instructions, count, is_newer }
+    }
+
     fn send(&mut self, message: &Value) {
         let input = self.input.as_mut().expect("an open input");
         writeln!(input, "{message}").expect("the program reads");
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, mut params: Value) -> Value {
         self.count += 1;
+        if self.is_newer {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "host", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
         let id = self.count;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {
@@ -272,6 +295,70 @@ fn a_result_beyond_the_limit_is_kept_and_none_within_it() {
         assert_eq!(host.call("result_read", how), "0", "{words:?}");
         assert_eq!(host.end(), Some(0));
     }
+}
+
+/// A server of both is spoken to in the version of the host, unless its entry names one.
+#[test]
+fn servers_are_spoken_to_in_the_version_of_the_host() {
+    let folder = Folder::new();
+    let foreign = crate::program("misbehaving");
+    let entry = |flag: &str| json!({"command": [foreign, flag, "list", "few", "only", "meta"]});
+    let named = |flag: &str, version: &str| {
+        let mut entry = entry(flag);
+        entry["protocol"] = version.into();
+        entry
+    };
+    let config = json!({"mcp": {
+        "both": entry("modern"),
+        "old": entry("plain"),
+        "new": entry("only-modern"),
+        "pinned_old": named("modern", "2025-11-25"),
+        "pinned_new": named("modern", "2026-07-28"),
+    }});
+    let config = folder.write("toolbox.jsonc", &config.to_string());
+    for (start, of_both) in [
+        (Host::start as fn(&str, &Path, &[&str]) -> Host, false),
+        (Host::start_newer as fn(&str, &Path, &[&str]) -> Host, true),
+    ] {
+        let mut host = start(toolbox_program(), &config, &["serve", "--no-gateway"]);
+        for (server, is_newer) in [
+            ("both", of_both),
+            ("old", false),
+            ("new", true),
+            ("pinned_old", false),
+            ("pinned_new", true),
+        ] {
+            let meta = host.call(&format!("{server}_meta"), json!({}));
+            let told = meta.contains("io.modelcontextprotocol/protocolVersion");
+            assert_eq!(told, is_newer, "{of_both} {server}: {meta}");
+        }
+        assert_eq!(host.end(), Some(0));
+    }
+}
+
+#[test]
+fn instructions_of_servers_reach_the_host() {
+    let folder = Folder::new();
+    let foreign = crate::program("misbehaving");
+    let quiet = foreign.clone();
+    let config = json!({"mcp": {
+        "s": {"command": [foreign, "list", "few", "only", "echo"]},
+        "quiet": {"command": [quiet, "only-modern", "list", "few", "only", "env"]},
+    }});
+    let config = folder.write("toolbox.jsonc", &config.to_string());
+    let told = "The server `s` says of its tools:\nBe careful.";
+    let mut host = Host::start(toolbox_program(), &config, &["serve", "--no-gateway"]);
+    assert_eq!(host.instructions, told);
+    assert_eq!(host.end(), Some(0));
+    // Servers behind a gateway may answer after the handshake: what was not said then is said with
+    // the first tools that are found.
+    let mut host = Host::start(toolbox_program(), &config, &["serve"]);
+    let at_once = host.instructions.contains(told);
+    let found = [host.search("echo"), host.search("echo")];
+    let late: Vec<&Value> = found.iter().filter_map(|found| found.get("instructions")).collect();
+    let expected = json!({"s": "Be careful."});
+    assert_eq!(late, if at_once { vec![] } else { vec![&expected] }, "{}", host.instructions);
+    assert_eq!(host.end(), Some(0));
 }
 
 #[test]

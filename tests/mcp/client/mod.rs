@@ -27,3 +27,4 @@ mod startup;
 mod streams;
 pub(crate) mod support;
 mod tasks;
+mod versions;

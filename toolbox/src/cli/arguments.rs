@@ -10,11 +10,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 #[cfg(feature = "durable")]
 use crate::durable::CallState;
+use crate::mcp::config::PROTOCOL_VERSIONS;
 
 /// The text after the help of the programs.
 const AFTER: &str = "\
@@ -334,6 +336,10 @@ pub(super) struct InspectCommand {
     /// Sign in at the server first (OAuth), in a browser; the token is kept as `login` keeps it
     #[arg(long)]
     pub(super) login: bool,
+    /// Speak this version of the protocol with the server, such as 2025-11-25 [default: the newest
+    /// that it speaks]
+    #[arg(long, value_name = "VERSION", value_parser = PossibleValuesParser::new(PROTOCOL_VERSIONS.iter().copied()))]
+    pub(super) protocol: Option<String>,
     /// The URL of the server, or the command that starts it with its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "URL | COMMAND")]
     pub(super) server: Vec<String>,

@@ -3,11 +3,12 @@
 //! There is no fourth tool for the state of servers. A model learns of faults where they matter: in
 //! the instructions of the server, in the reply to a search, and in the error for an unknown tool.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::program::of_servers;
 use super::source::ranking;
@@ -15,7 +16,7 @@ use super::text::cut;
 use super::waiting;
 use crate::call::{FailureKind, ToolResult};
 use crate::collection::ToolBox;
-use crate::mcp::{ServerState, Servers, Settings};
+use crate::mcp::{ServerState, ServerStatus, Servers, Settings};
 use crate::search::{EXECUTE, Gateway, executed};
 use crate::sync::Mutex;
 use crate::tool::{IntoTools, Next, Tool};
@@ -23,6 +24,10 @@ use crate::tool::{IntoTools, Next, Tool};
 /// The maximum time, from the start of a server on, that a search or a list of all tools waits for
 /// its answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The maximum length of the instructions of one server, and of those of all, in bytes.
+const OF_SERVER: usize = 2 << 10;
+const MAX_INSTRUCTIONS: usize = 8 << 10;
 
 /// The maximum length of a line about a problem for a model, in characters.
 const LINE: usize = 300;
@@ -32,11 +37,13 @@ pub(super) struct GatewayBackend {
     servers: Option<Servers>,
     /// Faults of the configuration, one per line.
     faults: Mutex<Vec<String>>,
+    /// The servers whose instructions a host was told.
+    told: Mutex<HashSet<String>>,
 }
 
 impl GatewayBackend {
     pub(super) fn new(servers: Option<Servers>, faults: Vec<String>) -> Arc<Self> {
-        Arc::new(Self { servers, faults: Mutex::new(faults) })
+        Arc::new(Self { servers, faults: Mutex::new(faults), told: Mutex::default() })
     }
 
     /// Replaces the faults of the configuration.
@@ -44,8 +51,47 @@ impl GatewayBackend {
         *self.faults.lock() = faults;
     }
 
-    /// Returns the instructions that a host may pass to its model.
-    pub(super) fn instructions(&self) -> String {
+    /// Returns the instructions that a host may pass to its model: how the gateway is used, if there
+    /// is one, and those of the servers that have answered.
+    pub(super) fn instructions(&self, has_gateway: bool) -> String {
+        let own = if has_gateway { self.own_instructions() } else { String::new() };
+        let statuses = self.servers.as_ref().map(Servers::status).unwrap_or_default();
+        let mut told = self.told.lock();
+        let mut text = own;
+        let mut room = MAX_INSTRUCTIONS;
+        for status in &statuses {
+            let Some(of_server) = instructions_of(status) else { continue };
+            told.insert(status.name.clone());
+            let shown = bounded(of_server, room);
+            room -= shown.len().min(room);
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            let _ = write!(text, "The server `{}` says of its tools:\n{shown}", status.name);
+        }
+        text
+    }
+
+    /// Returns the instructions of the servers of found tools that no host was told, by server.
+    fn untold(&self, found: &Value, toolbox: &ToolBox) -> Map<String, Value> {
+        let tools = found["tools"].as_array().into_iter().flatten();
+        let names = tools.filter_map(|tool| tool["name"].as_str());
+        let sources: HashSet<String> =
+            names.filter_map(|name| toolbox.get(name)?.source().map(str::to_owned)).collect();
+        let statuses = self.servers.as_ref().map(Servers::status).unwrap_or_default();
+        let mut told = self.told.lock();
+        let mut untold = Map::new();
+        for status in statuses.iter().filter(|status| sources.contains(&status.name)) {
+            if let Some(text) = instructions_of(status)
+                && told.insert(status.name.clone())
+            {
+                untold.insert(status.name.clone(), bounded(text, MAX_INSTRUCTIONS).into());
+            }
+        }
+        untold
+    }
+
+    fn own_instructions(&self) -> String {
         let mut text = "Further tools are found with toolbox_search_bm25 or toolbox_search_regex, and called with toolbox_execute."
             .to_owned();
         if let Some(servers) = &self.servers {
@@ -97,19 +143,24 @@ impl GatewayBackend {
         servers.retry_failed();
     }
 
-    async fn search(&self, next: Next) -> ToolResult {
+    async fn search(&self, toolbox: Option<ToolBox>, next: Next) -> ToolResult {
         let result = next.run().await;
-        let lines = self.lines();
-        if lines.is_empty() || result.is_error() {
+        if result.is_error() {
             return result;
         }
-        match serde_json::from_str::<Value>(&result.text()) {
-            Ok(mut reply) => {
-                reply["problems"] = lines.into();
-                result.with_text(reply.to_string())
-            }
-            Err(_) => result,
+        let Ok(mut reply) = serde_json::from_str::<Value>(&result.text()) else { return result };
+        let lines = self.lines();
+        let untold = toolbox.map(|toolbox| self.untold(&reply, &toolbox)).unwrap_or_default();
+        if lines.is_empty() && untold.is_empty() {
+            return result;
         }
+        if !untold.is_empty() {
+            reply["instructions"] = untold.into();
+        }
+        if !lines.is_empty() {
+            reply["problems"] = lines.into();
+        }
+        result.with_text(reply.to_string())
     }
 
     async fn execute(&self, next: Next) -> ToolResult {
@@ -121,6 +172,19 @@ impl GatewayBackend {
         let text = format!("{}\n{}", result.text(), lines.join("\n"));
         result.with_text(text)
     }
+}
+
+/// Returns what a server that is used says of its tools.
+fn instructions_of(status: &ServerStatus) -> Option<&str> {
+    let text = status.instructions.as_deref()?.trim();
+    (status.state == ServerState::Ready && !text.is_empty()).then_some(text)
+}
+
+/// Cuts instructions to their limit and to `room`, and says so.
+fn bounded(text: &str, room: usize) -> String {
+    let kept = crate::text::cut(text, OF_SERVER.min(room));
+    let rest = text.len() - kept.len();
+    if rest == 0 { kept.to_owned() } else { format!("{kept} [cut: {rest} more bytes]") }
 }
 
 /// Puts the gateway's three tools into the box of the servers, in place of earlier ones.
@@ -137,7 +201,7 @@ pub(super) fn register(toolbox: &ToolBox, settings: &Settings, backend: &Arc<Gat
             async move {
                 if !executes {
                     backend.awake(|| false).await;
-                    return backend.search(next).await;
+                    return backend.search(toolbox.upgrade(), next).await;
                 }
                 // The call of a tool that is there does not wait for the servers of others.
                 let name = executed(next.arguments().as_str()).unwrap_or_default();

@@ -94,6 +94,9 @@ fn server(wanted: &InspectCommand) -> Result<ServerConfig, String> {
     if wanted.login && !is_url {
         return Err("--login is for a server with a URL".to_owned());
     }
+    if let Some(version) = &wanted.protocol {
+        server = server.protocol(version);
+    }
     for header in &wanted.header {
         let (name, value) =
             header.split_once(':').ok_or("a header is written --header 'NAME: VALUE'")?;

@@ -27,6 +27,8 @@ use crate::text::clean;
 pub(super) struct Configured {
     pub(super) config: Config,
     pub(super) problems: Vec<ConfigProblem>,
+    /// `true` for a host of a version of the protocol with a handshake.
+    pub(super) prefers_handshake: bool,
 }
 
 /// Sets the rules of a file for a box. The tools of the gateway are always allowed.
@@ -84,7 +86,7 @@ impl Configured {
         let Ok(path) = path.map_or_else(usual_path, Ok) else { return (Self::read(None), None) };
         let watch = Config::watch(path);
         let (config, problems) = (watch.config().clone(), watch.problems().to_vec());
-        (Self { config, problems }, Some(watch))
+        (Self { config, problems, prefers_handshake: false }, Some(watch))
     }
 
     /// Reads the given file, or the default one.
@@ -93,7 +95,7 @@ impl Configured {
             Ok(path) => Config::read(path),
             Err(problem) => (Config::default(), vec![*problem]),
         };
-        Self { config, problems }
+        Self { config, problems, prefers_handshake: false }
     }
 
     /// Returns an empty box with the limits and rules of the file.
@@ -126,6 +128,7 @@ impl Configured {
             .deferred(deferred)
             .relay_questions(true)
             .relay_apps(true)
+            .prefer_handshake(self.prefers_handshake)
             .ask_to_sign_in(io::stdin().is_terminal())
             .connect_when(connect)
             .on_change(on_change);

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::arguments::{Listen, ServeOwn, ServeProgram};
@@ -21,18 +22,27 @@ use super::source::ranking;
 use super::text::line;
 use super::waiting::logged;
 use crate::collection::{ToolBox, ToolBoxBuilder};
-use crate::mcp::{ConfigProblem, Connect, ServeError, ServerInfo, Servers, Service, SkillFolder};
+use crate::mcp::{
+    ConfigProblem, Connect, HostInput, ServeError, ServerInfo, Servers, Service, SkillFolder,
+};
 use crate::results::MemoryResults;
 use crate::search::Gateway;
 use crate::text::clean;
 use crate::tool::Tool;
+
+/// The longest wait for the first message of a host before the servers are started.
+const HOST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The maximum length of a token in a file, in bytes.
 const LONGEST_TOKEN: u64 = 4096;
 
 /// Serves the servers of a configuration, and follows its changes.
 pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outcome {
-    let (configured, watch) = Configured::watched(file);
+    let (mut configured, watch) = Configured::watched(file);
+    let mut host = wanted.listen.http.is_none().then(HostInput::open);
+    if let Some(host) = &mut host {
+        configured.prefers_handshake = is_handshake(host.first(HOST_PATIENCE).await);
+    }
     let settings = configured.config.settings();
     for problem in configured.reports() {
         complain(&clean(&problem.to_string()));
@@ -83,9 +93,9 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     };
     if !wanted.no_gateway {
         gateway::register(&toolbox, settings, &backend);
-        let backend = Arc::clone(&backend);
-        service = service.instructions_with(move || backend.instructions());
     }
+    let (instructing, has_gateway) = (Arc::clone(&backend), !wanted.no_gateway);
+    service = service.instructions_with(move || instructing.instructions(has_gateway));
     let page = attendance.map(|attendance| {
         let page = attendance.page(toolbox.clone()).ranking(ranking(settings));
         let page = match &servers {
@@ -104,7 +114,7 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         connects: connect != Connect::OnFirstUse,
     };
     let following = watch.map(|watch| tokio::spawn(live.follow(watch)));
-    let outcome = served(&service, wanted.listen, page).await;
+    let outcome = served(&service, wanted.listen, host, page).await;
     if let Some(following) = following {
         following.abort();
     }
@@ -140,9 +150,19 @@ pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) ->
         toolbox
     };
     match with_skills(Service::new(served_box).info(info), &wanted.skills) {
-        Ok(service) => served(&service, wanted.listen, page).await,
+        Ok(service) => {
+            let host = wanted.listen.http.is_none().then(HostInput::open);
+            served(&service, wanted.listen, host, page).await
+        }
         Err(what) => Outcome::failed(Exit::Usage, what),
     }
+}
+
+/// Returns `true` for the first message of a host of a version with a handshake: it is served best
+/// by servers in such a version.
+fn is_handshake(message: &[u8]) -> bool {
+    let message: Value = serde_json::from_slice(message).unwrap_or_default();
+    message["method"] == "initialize"
 }
 
 /// Keeps large results in memory, from a number of tokens on that has a default.
@@ -176,9 +196,15 @@ fn with_skills(service: Service, folders: &[PathBuf]) -> Result<Service, String>
 }
 
 /// Serves a box over MCP, and the page beside it until that ends.
-async fn served(service: &Service, listen: Listen, page: Option<ServedPage>) -> Outcome {
-    let ended = match listen.http {
-        None => {
+async fn served(
+    service: &Service,
+    listen: Listen,
+    host: Option<HostInput>,
+    page: Option<ServedPage>,
+) -> Outcome {
+    let ended = match (listen.http, host) {
+        (None, host) => {
+            let host = host.unwrap_or_else(HostInput::open);
             let beside = match &page {
                 Some(page) => match page.start().await {
                     Ok(task) => Some(task),
@@ -186,13 +212,13 @@ async fn served(service: &Service, listen: Listen, page: Option<ServedPage>) -> 
                 },
                 None => None,
             };
-            let ended = service.serve_stdio_until(interrupted()).await;
+            let ended = service.serve_host(host, interrupted()).await;
             if let Some(beside) = beside {
                 beside.abort();
             }
             ended
         }
-        Some(address) => return served_http(service, address, listen, page).await,
+        (Some(address), _) => return served_http(service, address, listen, page).await,
     };
     of_serving(ended)
 }

@@ -66,6 +66,8 @@ pub use lock::LockFileError;
 pub(crate) use names::fitting_server_name;
 #[cfg(feature = "mcp-client")]
 pub use names::{InvalidServerNameError, Names, check_server_name};
+#[cfg(feature = "cli")]
+pub(crate) use server::HostInput;
 #[cfg(feature = "mcp-server-http")]
 pub use server::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 #[cfg(feature = "page")]

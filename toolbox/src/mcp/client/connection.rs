@@ -56,6 +56,9 @@ pub(super) struct ConnectionOptions {
     pub(super) answers_questions: bool,
     /// `true` if servers are told that pages of apps are displayed.
     pub(super) displays_apps: bool,
+    /// `true` if servers that speak versions both with and without a handshake are spoken to in one
+    /// with it.
+    pub(super) prefers_handshake: bool,
     /// The observer of all messages.
     pub(super) frames: Option<FrameObserver>,
     /// The tokens of servers that a user signed in to.
@@ -115,13 +118,15 @@ struct NotificationHandler {
     notifications: Arc<Notifications>,
     /// The capabilities that servers of older versions are told.
     capabilities: ClientCapabilities,
+    /// The version that is asked for in a handshake.
+    version: ProtocolVersion,
 }
 
 impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("toolbox", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(self.capabilities.clone(), own)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+            .with_protocol_version(self.version.clone())
     }
 
     #[expect(deprecated, reason = "older servers ask for roots, and newer ones may still")]

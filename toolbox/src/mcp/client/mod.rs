@@ -324,6 +324,7 @@ pub struct ServersBuilder {
     max_message_bytes: usize,
     relays_questions: bool,
     relays_apps: bool,
+    prefers_handshake: bool,
     on_change: Option<Listener>,
     connect: Connect,
     frames: Option<FrameObserver>,
@@ -343,6 +344,7 @@ impl Default for ServersBuilder {
             max_message_bytes: 16 * 1024 * 1024,
             relays_questions: false,
             relays_apps: false,
+            prefers_handshake: false,
             on_change: None,
             connect: Connect::default(),
             frames: None,
@@ -420,6 +422,17 @@ impl ServersBuilder {
     /// dismisses the question. A newer server is told with each call.
     pub fn relay_questions(mut self, relay: bool) -> Self {
         self.relays_questions = relay;
+        self
+    }
+
+    /// Sets whether a server that speaks versions of the protocol both before 2026-07-28 and from it
+    /// on is spoken to in one before, which begins with a handshake. Default `false`: in the newest.
+    ///
+    /// Some servers offer less in one of the two, such as questions to the user in the older alone.
+    /// Set this where the results go to a client of an older version. A server with a
+    /// [version of its own](ServerConfig::protocol) is spoken to in that.
+    pub fn prefer_handshake(mut self, prefer: bool) -> Self {
+        self.prefers_handshake = prefer;
         self
     }
 
@@ -505,6 +518,7 @@ impl ServersBuilder {
             children: Count::default(),
             answers_questions: self.relays_questions || toolbox.can_ask(),
             displays_apps: self.relays_apps,
+            prefers_handshake: self.prefers_handshake,
             frames: self.frames,
             #[cfg(feature = "mcp-oauth")]
             credentials: self.credentials,

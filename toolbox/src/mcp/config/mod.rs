@@ -8,6 +8,7 @@ mod read;
 mod server;
 mod spelling;
 mod table;
+pub(crate) use table::PROTOCOL_VERSIONS;
 mod variables;
 mod watch;
 
@@ -369,6 +370,9 @@ fn assembled(
     }
     if let Some(timeout) = fields.time("maxTotalTimeout").or(usual.max_total_timeout) {
         config = config.max_total_timeout(timeout);
+    }
+    if let Some(version) = fields.text("protocol") {
+        config = config.protocol(version);
     }
     if let Some(timeout) = fields.time("connectTimeout").or(usual.connect_timeout) {
         config = config.connect_timeout(timeout);

@@ -23,6 +23,7 @@ pub struct ServerConfig {
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
     pub(crate) max_total_timeout: Option<Duration>,
+    pub(crate) protocol: Option<String>,
     pub(crate) retries: u32,
     pub(crate) deferred: Option<bool>,
     pub(crate) enabled: bool,
@@ -98,6 +99,7 @@ impl ServerConfig {
             connect_timeout: Duration::from_secs(60),
             timeout: Duration::from_secs(60),
             max_total_timeout: None,
+            protocol: None,
             retries: 2,
             deferred: None,
             enabled: true,
@@ -182,6 +184,17 @@ impl ServerConfig {
         self
     }
 
+    /// Speaks one version of the protocol with the server, such as `2025-11-25`, and no other. A
+    /// server may answer a version before 2026-07-28 with another of these. Default: 2026-07-28, or
+    /// what an older server speaks.
+    ///
+    /// A version that is unknown is a server that cannot be connected, and its status says why.
+    #[must_use]
+    pub fn protocol(mut self, version: impl Into<String>) -> Self {
+        self.protocol = Some(version.into());
+        self
+    }
+
     /// Returns the longest time of one call, with what progress adds to it.
     pub(crate) fn longest_call(&self) -> Duration {
         self.max_total_timeout.map_or(self.timeout, |most| most.max(self.timeout))
@@ -263,6 +276,7 @@ impl fmt::Debug for ServerConfig {
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
             .field("max_total_timeout", &self.max_total_timeout)
+            .field("protocol", &self.protocol)
             .field("retries", &self.retries)
             .field("deferred", &self.deferred)
             .field("enabled", &self.enabled)

@@ -2,6 +2,10 @@
 
 use super::variables;
 
+/// The versions of the protocol that are spoken with servers.
+pub(crate) const PROTOCOL_VERSIONS: &[&str] =
+    &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
 /// One key of an object.
 pub(super) struct KeySpec {
     pub(super) name: &'static str,
@@ -135,6 +139,11 @@ pub(super) const SERVER: &[KeySpec] = &[
         "maxTotalTimeout",
         ValueKind::Time,
         "The longest a call may take in all, where each report of progress begins its timeout anew. Default: progress extends nothing.",
+    ),
+    key(
+        "protocol",
+        ValueKind::OneOf(PROTOCOL_VERSIONS),
+        "The version of the protocol that is spoken with it, if it speaks several. Default: that of the host in `serve`, else the newest.",
     ),
     key(
         "connectTimeout",

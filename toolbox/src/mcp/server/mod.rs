@@ -53,3 +53,5 @@ pub(crate) use http::{AllowedOrigins, ConnectionLimits, accept, is_same};
 pub use info::ServerInfo;
 pub use log_level::LogLevel;
 pub use service::{Service, serve_stdio, serve_stdio_as};
+#[cfg(feature = "cli")]
+pub(crate) use stdio::HostInput;

@@ -315,9 +315,18 @@ impl Service {
         &self,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
+        self.serve_host(stdio::HostInput::open(), shutdown).await
+    }
+
+    /// Serves over standard input, which was looked at, and standard output.
+    pub(crate) async fn serve_host(
+        &self,
+        input: stdio::HostInput,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
         let reserved = stdio::StdoutGuard::take()?;
         let output = LineOutput::to_blocking(reserved.output()?);
-        self.connect(stdio::StdinReader::open(), output).until(shutdown).await;
+        self.connect(input.into_input(), output).until(shutdown).await;
         Ok(())
     }
 

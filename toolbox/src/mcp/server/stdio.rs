@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::mpsc;
@@ -22,8 +23,40 @@ pub(super) struct StdinReader {
     at: usize,
 }
 
+/// The longest first message that is looked at, in bytes.
+const LONGEST_FIRST: usize = 64 << 10;
+
+/// Standard input of a server, which can be looked at before it is served.
+pub(crate) struct HostInput(StdinReader);
+
+impl HostInput {
+    pub(crate) fn open() -> Self {
+        Self(StdinReader::open())
+    }
+
+    /// Returns the first message, which stays to be read; what is there of it after a time.
+    pub(crate) async fn first(&mut self, patience: Duration) -> &[u8] {
+        let StdinReader { chunks, chunk, .. } = &mut self.0;
+        let whole = async {
+            while !chunk.contains(&b'\n') && chunk.len() < LONGEST_FIRST {
+                match chunks.recv().await {
+                    Some(Ok(more)) => chunk.extend(more),
+                    // The reader of the messages comes upon the end, or waits for more.
+                    Some(Err(_)) | None => return,
+                }
+            }
+        };
+        let _ = tokio::time::timeout(patience, whole).await;
+        chunk.split(|byte| *byte == b'\n').next().unwrap_or_default()
+    }
+
+    pub(super) fn into_input(self) -> BoxedInput {
+        Box::new(self.0)
+    }
+}
+
 impl StdinReader {
-    pub(super) fn open() -> BoxedInput {
+    fn open() -> Self {
         let (sender, chunks) = mpsc::channel(2);
         std::thread::spawn(move || {
             let mut input = io::stdin();
@@ -41,7 +74,7 @@ impl StdinReader {
                 }
             }
         });
-        Box::new(Self { chunks, chunk: Vec::new(), at: 0 })
+        Self { chunks, chunk: Vec::new(), at: 0 }
     }
 }
 

@@ -20,10 +20,11 @@ use crate::mcp::client::notifications::Notifications;
 use crate::mcp::client::operation::{ServerLink, outcome_of};
 use crate::mcp::client::stdio::{Child, Stdio};
 use crate::mcp::client::{http, questions, reason};
-use crate::mcp::config::{ServerConfig, ServerEndpoint};
+use crate::mcp::config::{PROTOCOL_VERSIONS, ServerConfig, ServerEndpoint};
 use crate::mcp::frames::FrameObserver;
 use crate::mcp::telemetry::Outcome;
 use crate::sync::Mutex;
+use crate::text::{QUOTED, quote};
 
 type Running = Result<RunningService<RoleClient, NotificationHandler>, ClientInitializeError>;
 
@@ -40,18 +41,31 @@ impl Connection {
         target: &ConnectionTarget<'_>,
         common: &ConnectionOptions,
     ) -> Result<Self, ConnectionError> {
-        let auto = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        let of_config = target.config.protocol.as_deref().map(version_of).transpose()?;
+        let mode = match &of_config {
+            Some(version) if version.has_initialize() => ClientLifecycleMode::Initialize,
+            Some(_) => discover(),
+            None if common.prefers_handshake => ClientLifecycleMode::Initialize,
+            None => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
         };
-        match Self::shake_hands(target, common, auto).await {
+        let is_open = of_config.is_none();
+        match Self::shake_hands(target, common, mode).await {
+            // It may speak the newer protocol alone.
+            Err((ConnectionError::Refused { .. } | ConnectionError::Lost(_), _))
+                if is_open && common.prefers_handshake =>
+            {
+                Self::shake_hands(target, common, discover()).await
+            }
             // Some older servers exit when the first message is not one they know.
-            Err((ConnectionError::Lost(_), true)) => {
+            Err((ConnectionError::Lost(_), true)) if is_open && !common.prefers_handshake => {
                 let older = ClientLifecycleMode::Initialize;
                 Self::shake_hands(target, common, older).await
             }
             // A slow server was taken for one of the older protocol.
-            Err((ConnectionError::Refused { code: NO_HANDSHAKE, .. }, _)) => {
+            Err((ConnectionError::Refused { code: NO_HANDSHAKE, .. }, _)) if is_open => {
                 Self::shake_hands(target, common, discover()).await
             }
             other => other,
@@ -73,6 +87,7 @@ impl Connection {
         let handler = NotificationHandler {
             notifications: Arc::clone(&notifications),
             capabilities: capabilities(config, common),
+            version: handshake_version(config),
         };
         let (child, running) = match &config.endpoint {
             ServerEndpoint::Command { program, directory, .. } => {
@@ -158,6 +173,24 @@ impl Connection {
             *self.session.lock() = link.session(version);
         }
     }
+}
+
+/// Returns a version of the protocol by its name.
+fn version_of(name: &str) -> Result<ProtocolVersion, ConnectionError> {
+    let known = PROTOCOL_VERSIONS.contains(&name);
+    let version = known.then(|| serde_json::from_value(name.into()).ok()).flatten();
+    version.ok_or_else(|| {
+        let versions = PROTOCOL_VERSIONS.join(", ");
+        let name = quote(name, QUOTED);
+        ConnectionError::Lost(format!("`protocol` is `{name}`, and the versions are {versions}"))
+    })
+}
+
+/// Returns the version that is asked for in the older handshake.
+fn handshake_version(config: &ServerConfig) -> ProtocolVersion {
+    let version = config.protocol.as_deref().and_then(|name| version_of(name).ok());
+    let version = version.filter(ProtocolVersion::has_initialize);
+    version.unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
 /// Returns the mode for servers of the newer protocol alone.
