@@ -340,14 +340,13 @@ fn servers_are_spoken_to_in_the_version_of_the_host() {
 fn instructions_of_servers_reach_the_host() {
     let folder = Folder::new();
     let foreign = crate::program("misbehaving");
-    let quiet = foreign.clone();
     let config = json!({"mcp": {
         "s": {"command": [foreign, "list", "few", "only", "echo"]},
-        "quiet": {"command": [quiet, "only-modern", "list", "few", "only", "env"]},
+        "quiet": {"command": [foreign, "only-modern", "list", "few", "only", "env"]},
     }});
     let config = folder.write("toolbox.jsonc", &config.to_string());
     let told = "The server `s` says of its tools:\nBe careful.";
-    let mut host = Host::start(toolbox_program(), &config, &["serve", "--no-gateway"]);
+    let host = Host::start(toolbox_program(), &config, &["serve", "--no-gateway"]);
     assert_eq!(host.instructions, told);
     assert_eq!(host.end(), Some(0));
     // Servers behind a gateway may answer after the handshake: what was not said then is said with

@@ -7,8 +7,14 @@ use toolbox::mcp::{ServerConfig, ServerState, Servers};
 use super::support::misbehaving;
 use support::web::{Reply, Request, legacy, modern, serve};
 
-const OLDER: Result<&str, &str> = Ok("2025-11-25");
-const NEWER: Result<&str, &str> = Ok("2026-07-28");
+/// The version, or a part of the reason why none is spoken.
+type Expected = Result<&'static str, &'static str>;
+
+/// What a server answers.
+type Answering = fn(&Request) -> Reply;
+
+const OLDER: Expected = Ok("2025-11-25");
+const NEWER: Expected = Ok("2026-07-28");
 
 /// Connects a server, and returns the version that is spoken, or the reason why none is.
 async fn spoken(config: ServerConfig, prefers_handshake: bool) -> Result<String, String> {
@@ -24,7 +30,7 @@ async fn spoken(config: ServerConfig, prefers_handshake: bool) -> Result<String,
 }
 
 #[track_caller]
-fn check(what: &str, got: &Result<String, String>, expected: Result<&str, &str>) {
+fn check(what: &str, got: &Result<String, String>, expected: Expected) {
     match (got, expected) {
         (Ok(got), Ok(expected)) => assert_eq!(got, expected, "{what}"),
         (Err(got), Err(expected)) => assert!(got.contains(expected), "{what}: {got}"),
@@ -34,7 +40,7 @@ fn check(what: &str, got: &Result<String, String>, expected: Result<&str, &str>)
 
 #[tokio::test]
 async fn a_child_is_spoken_to_in_the_version_that_is_wanted() {
-    let cases: [(&[&str], [Result<&str, &str>; 6]); 3] = [
+    let cases: [(&[&str], [Expected; 6]); 3] = [
         // The newest, the one with a handshake, and the versions that are named below.
         (&["modern"], [NEWER, OLDER, OLDER, OLDER, NEWER, Err("the versions are 2024-11-05, ")]),
         (&[], [OLDER, OLDER, OLDER, OLDER, Err("-32601"), Err("`protocol` is `2025`")]),
@@ -70,7 +76,7 @@ async fn a_server_with_a_url_is_spoken_to_in_the_version_that_is_wanted() {
         if is_newer { modern(request) } else { legacy(request) }
     }
     let older = Ok("2025-06-18");
-    let cases: [(fn(&Request) -> Reply, [Result<&str, &str>; 4]); 3] = [
+    let cases: [(Answering, [Expected; 4]); 3] = [
         (both, [NEWER, older, older, NEWER]),
         (legacy, [older, older, older, Err("no session")]),
         (modern, [NEWER, NEWER, Err(""), NEWER]),

@@ -16,9 +16,11 @@ fn note() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}})
 }
 
-/// The batches, and what is expected of each: for every answer its id and a part of it; none if
-/// nothing is answered.
-fn cases() -> Vec<(&'static str, Value, Option<Vec<(Value, &'static str)>>)> {
+/// For every answer its id and a part of it.
+type Answers = Vec<(Value, &'static str)>;
+
+/// The batches, and what is expected of each; `None` if nothing is answered.
+fn cases() -> Vec<(&'static str, Value, Option<Answers>)> {
     let add = |id| request(id, "add", json!({"a": 1, "b": 1}));
     let sleep = |id, ms| request(id, "sleep", json!({"ms": ms}));
     let initialize = json!({"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": {

@@ -1,12 +1,9 @@
 //! The ids of calls: unique in a transcript, and of a form that services accept.
 
 use std::collections::HashSet;
-#[cfg(feature = "openai")]
 use std::sync::Arc;
 
-#[cfg(feature = "openai")]
-use super::history::Message;
-use super::history::{History, HistoryRepair, calls_mut};
+use super::history::{History, HistoryRepair, Message, calls_mut};
 use super::reply::Reply;
 
 /// The length of an id that every service accepts: Mistral takes no other.
@@ -24,7 +21,7 @@ impl History {
 
     /// Returns the transcript with ids of exactly nine letters and digits. Those of a transcript
     /// that goes on stay what they were.
-    #[cfg(feature = "openai")]
+    #[allow(dead_code, reason = "for Mistral")]
     pub(crate) fn with_short_call_ids(mut self) -> Self {
         let mut taken = HashSet::new();
         for message in &mut self.messages {
@@ -72,7 +69,7 @@ pub(super) fn is_good_id(id: &str) -> bool {
 }
 
 /// Returns `true` if Mistral accepts an id.
-#[cfg(feature = "openai")]
+#[allow(dead_code, reason = "for Mistral")]
 fn is_short(id: &str) -> bool {
     id.len() == LENGTH && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

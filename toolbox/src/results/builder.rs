@@ -58,6 +58,13 @@ pub(crate) struct JoiningReader(Arc<Keeper>);
 #[cfg(feature = "cli")]
 impl JoiningReader {
     pub(crate) fn join(self, toolbox: &ToolBox) {
-        self.0.join(toolbox);
+        let (keeper, toolbox) = (Arc::downgrade(&self.0), toolbox.downgrade());
+        self.0.on_first(move || {
+            if let (Some(keeper), Some(toolbox)) = (keeper.upgrade(), toolbox.upgrade()) {
+                toolbox.register(Reader::new(&keeper));
+                let resources: Vec<_> = kept_results(&keeper).into_iter().collect();
+                toolbox.resources().register(resources);
+            }
+        });
     }
 }

@@ -2,28 +2,21 @@
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
-#[cfg(feature = "cli")]
-use std::sync::{Once, Weak};
 
 use super::blocking::{SHUT_DOWN, on_thread};
 use super::line_index::LineIndex;
 use super::memory::MemoryResults;
 use super::reader::RESULT_READ;
-#[cfg(feature = "cli")]
-use super::reader::Reader;
-#[cfg(feature = "cli")]
-use super::resource::kept_results;
 use super::shown::{Shown, shown, tokens};
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::call::{Content, ToolError, ToolResult};
-#[cfg(feature = "cli")]
-use crate::collection::{ToolBox, WeakToolBox};
 use crate::context::ToolContext;
 use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits, TranscriptResults};
 use crate::context::promotion::Promotions;
 use crate::context::taint::ResultSource;
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
+use crate::sync::Mutex;
 use crate::text::{QUOTED, quote};
 
 /// The estimated bytes of a token, for the room that a part may take.
@@ -37,18 +30,12 @@ pub(super) struct Keeper {
     /// The definition of `result_read`, where each transcript has results of its own: it is offered
     /// once there are any.
     joining_reader: OnceLock<Arc<ToolDefinition>>,
-    /// The box that gets `result_read` with the first result that is kept.
-    #[cfg(feature = "cli")]
-    joined: OnceLock<Joined>,
+    /// Called with the first result that is kept.
+    on_first: OnceLock<OnFirst>,
 }
 
-/// A box that `result_read` joins once there is something to read.
-#[cfg(feature = "cli")]
-struct Joined {
-    keeper: Weak<Keeper>,
-    toolbox: WeakToolBox,
-    once: Once,
-}
+/// What is done once there is something to read.
+type OnFirst = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
@@ -56,17 +43,14 @@ impl Keeper {
             store,
             limits: OnceLock::new(),
             joining_reader: OnceLock::new(),
-            #[cfg(feature = "cli")]
-            joined: OnceLock::new(),
+            on_first: OnceLock::new(),
         })
     }
 
-    /// Lets `result_read` and the resource of whole results join a box with the first result that
-    /// is kept.
-    #[cfg(feature = "cli")]
-    pub(super) fn join(self: &Arc<Self>, toolbox: &ToolBox) {
-        let (keeper, toolbox) = (Arc::downgrade(self), toolbox.downgrade());
-        let _ = self.joined.set(Joined { keeper, toolbox, once: Once::new() });
+    /// Sets what is done with the first result that is kept.
+    #[allow(dead_code, reason = "for the program")]
+    pub(super) fn on_first(&self, begin: impl FnOnce() + Send + 'static) {
+        let _ = self.on_first.set(Mutex::new(Some(Box::new(begin))));
     }
 
     /// Gives each transcript results of its own, and offers the tool that reads them once there are
@@ -97,18 +81,12 @@ impl Keeper {
         {
             promotions.add(std::iter::once(reader), u32::MAX);
         }
-        #[cfg(feature = "cli")]
-        if let Some(joined) = self.joined.get() {
-            joined.once.call_once(|| {
-                if let (Some(keeper), Some(toolbox)) =
-                    (joined.keeper.upgrade(), joined.toolbox.upgrade())
-                {
-                    toolbox.register(Reader::new(&keeper));
-                    toolbox
-                        .resources()
-                        .register(kept_results(&keeper).into_iter().collect::<Vec<_>>());
-                }
-            });
+        if let Some(first) = self.on_first.get() {
+            // The second waits until it is done.
+            let mut first = first.lock();
+            if let Some(begin) = first.take() {
+                begin();
+            }
         }
         Ok(format!("r{number}"))
     }

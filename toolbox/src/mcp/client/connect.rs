@@ -7,8 +7,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::server::Server;
-#[cfg(doc)]
-use super::{ServerConfig, Servers, ServersBuilder};
 
 /// The moment at which servers are connected.
 ///
@@ -26,18 +24,19 @@ use super::{ServerConfig, Servers, ServersBuilder};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Connect {
-    /// All at once; [`mount`](ServersBuilder::mount) waits for each to succeed or fail, which takes
-    /// a slow one up to its [connect timeout](ServerConfig::connect_timeout). Tools are in the order
-    /// of the servers.
+    /// All at once; [`mount`](crate::mcp::ServersBuilder::mount) waits for each to succeed or fail,
+    /// which takes a slow one up to its [connect
+    /// timeout](crate::mcp::ServerConfig::connect_timeout). Tools are in the order of the servers.
     #[default]
     Now,
-    /// All at once; [`mount`](ServersBuilder::mount) waits for each to succeed or fail, and no longer
-    /// than this. Tools are in the order of the servers; those of a server that takes longer follow
-    /// when it answers.
+    /// All at once; [`mount`](crate::mcp::ServersBuilder::mount) waits for each to succeed or fail,
+    /// and no longer than this. Tools are in the order of the servers; those of a server that takes
+    /// longer follow when it answers.
     Within(Duration),
     /// All at once, in the background. Tools are in the order in which the servers answered.
     InBackground,
-    /// On the first call of [`Servers::ready`]. Until then the box holds none of their tools.
+    /// On the first call of [`Servers::ready`](crate::mcp::Servers::ready). Until then the box holds
+    /// none of their tools.
     OnFirstUse,
 }
 

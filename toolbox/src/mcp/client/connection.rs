@@ -56,9 +56,8 @@ pub(super) struct ConnectionOptions {
     pub(super) answers_questions: bool,
     /// `true` if servers are told that pages of apps are displayed.
     pub(super) displays_apps: bool,
-    /// `true` if servers that speak versions both with and without a handshake are spoken to in one
-    /// with it.
-    pub(super) prefers_handshake: bool,
+    /// What is spoken with servers of versions both with and without a handshake.
+    pub(super) preference: VersionPreference,
     /// The observer of all messages.
     pub(super) frames: Option<FrameObserver>,
     /// The tokens of servers that a user signed in to.
@@ -67,6 +66,13 @@ pub(super) struct ConnectionOptions {
     /// `true` if the user of a call may be asked to sign in.
     #[cfg(feature = "mcp-oauth")]
     pub(super) asks_to_sign_in: bool,
+}
+
+/// What is spoken with a server of versions both with and without a handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VersionPreference {
+    Newest,
+    Handshake,
 }
 
 #[cfg(feature = "mcp-oauth")]

@@ -61,7 +61,7 @@ use crate::collection::ToolBox;
 use crate::mcp::telemetry::reporter_of;
 use crate::sync::Mutex;
 use connect::connect_all;
-use connection::ConnectionOptions;
+use connection::{ConnectionOptions, VersionPreference};
 use server::Server;
 #[cfg(feature = "cli")]
 pub(crate) use server::sign_in_again;
@@ -324,7 +324,7 @@ pub struct ServersBuilder {
     max_message_bytes: usize,
     relays_questions: bool,
     relays_apps: bool,
-    prefers_handshake: bool,
+    preference: VersionPreference,
     on_change: Option<Listener>,
     connect: Connect,
     frames: Option<FrameObserver>,
@@ -344,7 +344,7 @@ impl Default for ServersBuilder {
             max_message_bytes: 16 * 1024 * 1024,
             relays_questions: false,
             relays_apps: false,
-            prefers_handshake: false,
+            preference: VersionPreference::Newest,
             on_change: None,
             connect: Connect::default(),
             frames: None,
@@ -432,7 +432,8 @@ impl ServersBuilder {
     /// Set this where the results go to a client of an older version. A server with a
     /// [version of its own](ServerConfig::protocol) is spoken to in that.
     pub fn prefer_handshake(mut self, prefer: bool) -> Self {
-        self.prefers_handshake = prefer;
+        self.preference =
+            if prefer { VersionPreference::Handshake } else { VersionPreference::Newest };
         self
     }
 
@@ -518,7 +519,7 @@ impl ServersBuilder {
             children: Count::default(),
             answers_questions: self.relays_questions || toolbox.can_ask(),
             displays_apps: self.relays_apps,
-            prefers_handshake: self.prefers_handshake,
+            preference: self.preference,
             frames: self.frames,
             #[cfg(feature = "mcp-oauth")]
             credentials: self.credentials,

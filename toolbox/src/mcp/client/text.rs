@@ -1,6 +1,7 @@
 //! Cleaning of texts from servers for models and terminals.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ pub(crate) fn clean_description(description: &mut String) -> Vec<String> {
     if end < description.len() {
         let rest = description.len() - end;
         description.truncate(end);
-        description.push_str(&format!("\n[cut: {rest} more bytes of this description]"));
+        let _ = write!(description, "\n[cut: {rest} more bytes of this description]");
         findings.push(format!("its description was cut to {end} bytes"));
     }
     findings

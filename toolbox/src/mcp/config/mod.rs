@@ -1,6 +1,7 @@
 //! Configuration of servers: one server as a value, and the file that lists many.
 
 mod doubt;
+mod launcher;
 #[cfg(feature = "mcp-oauth")]
 mod oauth;
 mod problem;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "cli")]
-pub(crate) use doubt::{is_mcp_remote, is_shell};
+pub(crate) use launcher::{is_mcp_remote, is_shell};
 #[cfg(feature = "mcp-oauth")]
 pub use oauth::IdentityProvider;
 #[cfg(feature = "mcp-oauth")]

@@ -9,7 +9,7 @@ use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::doubt::expands_itself;
+use super::launcher::expands_itself;
 use super::problem::ConfigProblem;
 use super::table::{self, FILE, KeySpec, SERVER, ValueKind};
 use super::variables::{self, VariableFault};

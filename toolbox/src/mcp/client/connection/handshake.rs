@@ -12,7 +12,8 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientServiceExt, RoleClient};
 
 use super::{
-    Connection, ConnectionOptions, ConnectionTarget, EXIT_STATUS_WAIT, NotificationHandler, refused,
+    Connection, ConnectionOptions, ConnectionTarget, EXIT_STATUS_WAIT, NotificationHandler,
+    VersionPreference, refused,
 };
 use crate::mcp::apps::{self, APPS};
 use crate::mcp::client::connection_error::ConnectionError;
@@ -45,22 +46,25 @@ impl Connection {
         let mode = match &of_config {
             Some(version) if version.has_initialize() => ClientLifecycleMode::Initialize,
             Some(_) => discover(),
-            None if common.prefers_handshake => ClientLifecycleMode::Initialize,
+            None if common.preference == VersionPreference::Handshake => {
+                ClientLifecycleMode::Initialize
+            }
             None => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
         let is_open = of_config.is_none();
+        let prefers_handshake = common.preference == VersionPreference::Handshake;
         match Self::shake_hands(target, common, mode).await {
             // It may speak the newer protocol alone.
             Err((ConnectionError::Refused { .. } | ConnectionError::Lost(_), _))
-                if is_open && common.prefers_handshake =>
+                if is_open && prefers_handshake =>
             {
                 Self::shake_hands(target, common, discover()).await
             }
             // Some older servers exit when the first message is not one they know.
-            Err((ConnectionError::Lost(_), true)) if is_open && !common.prefers_handshake => {
+            Err((ConnectionError::Lost(_), true)) if is_open && !prefers_handshake => {
                 let older = ClientLifecycleMode::Initialize;
                 Self::shake_hands(target, common, older).await
             }

@@ -34,11 +34,11 @@ impl Reopened {
             return Some(Duration::ZERO);
         };
         let lived = opened.began.elapsed();
-        let least = opened.backoff.after(lived, opened.was_heard);
+        let pause = opened.backoff.after(lived, opened.was_heard);
         if !opened.is_of_session && opened.backoff.ended_at_once() > MOST_RESUMED {
             return None;
         }
-        Some(least.saturating_sub(lived))
+        Some(pause.saturating_sub(lived))
     }
 
     /// A stream is opened now.
