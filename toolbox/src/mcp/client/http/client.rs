@@ -19,7 +19,6 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde::Deserialize;
 use sse_stream::Sse;
-use tokio::sync::watch;
 
 use super::body::bounded;
 use super::demand::answered;
@@ -29,6 +28,7 @@ use super::lost_session;
 use super::parameters::in_envelope_with_headers;
 use super::refusal::Refusal;
 use super::reopened::Reopened;
+use super::session_stream::SessionStream;
 use crate::mcp::client::envelope::{MessageReader, error_of};
 use crate::mcp::client::notifications::Notifications;
 #[cfg(feature = "mcp-oauth")]
@@ -46,45 +46,6 @@ const SOONEST: u64 = 100;
 
 /// The maximum time in which a server of the old transport names its address for messages.
 const OLD_WAIT: Duration = Duration::from_secs(3);
-
-/// The maximum time that a request waits for the stream of its session.
-const STREAM_WAIT: Duration = Duration::from_secs(1);
-
-/// The stream of a session, on which a server sends requests of its own.
-///
-/// A server that runs a tool before the stream is open loses its question, and waits for an answer.
-#[derive(Default)]
-struct SessionStream {
-    is_answered: watch::Sender<bool>,
-}
-
-impl SessionStream {
-    /// Says that the request for the stream was answered, be it by a refusal.
-    fn answered(&self) {
-        self.is_answered.send_replace(true);
-    }
-
-    /// Waits until the stream is answered, if the request can make the server ask something.
-    async fn until_ready(&self, request: &ClientRequest, in_session: bool) {
-        match request {
-            ClientRequest::InitializeRequest(_) => drop(self.is_answered.send_replace(false)),
-            ClientRequest::CallToolRequest(_)
-            | ClientRequest::GetPromptRequest(_)
-            | ClientRequest::ReadResourceRequest(_)
-                if in_session =>
-            {
-                let mut answered = self.is_answered.subscribe();
-                let ready = answered.wait_for(|is_answered| *is_answered);
-                if tokio::time::timeout(STREAM_WAIT, ready).await.is_err() {
-                    // Some servers answer with their first event only. The next requests need not
-                    // wait again.
-                    self.answered();
-                }
-            }
-            _ => {}
-        }
-    }
-}
 
 /// The HTTP transport to one server.
 #[derive(Clone)]

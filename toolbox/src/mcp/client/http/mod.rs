@@ -10,6 +10,7 @@ pub(in crate::mcp::client) mod lost_session;
 mod parameters;
 mod refusal;
 mod reopened;
+mod session_stream;
 
 pub(super) use address::{SharedClient, address};
 #[cfg(feature = "mcp-oauth")]

@@ -30,12 +30,12 @@ impl Reopened {
     /// Returns how long the next stream has to wait; `None` if it is not to be opened any more.
     pub(super) fn pause(&self, last: Option<&str>) -> Option<Duration> {
         let mut streams = self.0.lock();
-        let Some(opened) = streams.get_mut(&last.map(str::to_owned)) else {
-            return Some(Duration::ZERO);
-        };
+        let key = last.map(str::to_owned);
+        let Some(opened) = streams.get_mut(&key) else { return Some(Duration::ZERO) };
         let lived = opened.began.elapsed();
         let pause = opened.backoff.after(lived, opened.was_heard);
         if !opened.is_of_session && opened.backoff.ended_at_once() > MOST_RESUMED {
+            streams.remove(&key);
             return None;
         }
         Some(pause.saturating_sub(lived))
