@@ -111,13 +111,13 @@ fn the_settings_hold_for_servers_that_say_nothing() {
         r#"{"settings": {"retries": 0, "timeout": "5s", "maxTotalTimeout": "10m", "connectTimeout": 700, "deferred": false, "connect": "lazy",
             "defaultLimit": 7, "maxReplyBytes": 2048, "maxResultBytes": 4096, "blacklist": ["fs_*"], "allow": ["a"],
             "lockFile": "lock.json"},
-            "mcp": {"a": {"command": ["a"]}, "b": {"command": ["b"], "retries": 1, "timeout": "9s", "maxTotalTimeout": "20s"}}}"#,
+            "mcp": {"a": {"command": ["a"]}, "b": {"command": ["b"], "retries": 1, "timeout": "9s", "maxTotalTimeout": "20s", "protocol": "2025-06-18"}}}"#,
     );
     assert_eq!(problems, []);
     let shown = format!("{config:?}");
     for part in [
-        "connect_timeout: 700ms, timeout: 5s, max_total_timeout: Some(600s), retries: 0",
-        "connect_timeout: 700ms, timeout: 9s, max_total_timeout: Some(20s), retries: 1",
+        "connect_timeout: 700ms, timeout: 5s, max_total_timeout: Some(600s), protocol: None, retries: 0",
+        "connect_timeout: 700ms, timeout: 9s, max_total_timeout: Some(20s), protocol: Some(\"2025-06-18\"), retries: 1",
         "deferred: false, lazy: true, default_limit: 7, max_reply_bytes: 2048, max_result_bytes: 4096",
         r#"blacklist: ["fs_*"], allow: Some(["a"]), lock_file: Some("conf/lock.json")"#,
     ] {
