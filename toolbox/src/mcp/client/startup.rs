@@ -23,12 +23,12 @@ pub(super) struct Startup {
     limit: Duration,
     /// `true` if the server is a child that was started through `npx` without `-y`.
     asks_to_install: bool,
-    seen: Mutex<Seen>,
+    seen: Mutex<StartSeen>,
 }
 
 /// What is known of the server so far.
 #[derive(Default)]
-struct Seen {
+struct StartSeen {
     output: Option<Arc<ChildOutput>>,
     notifications: Option<Arc<Notifications>>,
     is_initialized: bool,
@@ -108,7 +108,7 @@ impl Startup {
     }
 }
 
-impl Seen {
+impl StartSeen {
     /// Describes what the child printed on standard output that is no message.
     fn stdout(&self) -> String {
         let (Some(output), Some(notifications)) = (&self.output, &self.notifications) else {

@@ -50,20 +50,20 @@ const MAX_NAME: usize = 64;
 /// `content[].name`.
 pub(super) fn unread_members(result: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let members = Members { known: OF_RESULT, prefix: "", found: &mut found };
+    let members = UnreadMembers { known: OF_RESULT, prefix: "", found: &mut found };
     // A result that cannot be read is a failure that says so.
     let _ = members.deserialize(&mut serde_json::Deserializer::from_str(result));
     found
 }
 
 /// Collects the members of an object that are not known; the parts of a result are looked into.
-struct Members<'a> {
+struct UnreadMembers<'a> {
     known: &'static [&'static str],
     prefix: &'static str,
     found: &'a mut Vec<String>,
 }
 
-impl<'de> DeserializeSeed<'de> for Members<'_> {
+impl<'de> DeserializeSeed<'de> for UnreadMembers<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -71,7 +71,7 @@ impl<'de> DeserializeSeed<'de> for Members<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Members<'_> {
+impl<'de> Visitor<'de> for UnreadMembers<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,7 +81,7 @@ impl<'de> Visitor<'de> for Members<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             if self.prefix.is_empty() && key == "content" {
-                map.next_value_seed(Parts(self.found))?;
+                map.next_value_seed(UnreadParts(self.found))?;
                 continue;
             }
             if !self.known.contains(&&*key) && self.found.len() < MOST {
@@ -97,9 +97,9 @@ impl<'de> Visitor<'de> for Members<'_> {
 }
 
 /// The parts of a result.
-struct Parts<'a>(&'a mut Vec<String>);
+struct UnreadParts<'a>(&'a mut Vec<String>);
 
-impl<'de> DeserializeSeed<'de> for Parts<'_> {
+impl<'de> DeserializeSeed<'de> for UnreadParts<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -107,7 +107,7 @@ impl<'de> DeserializeSeed<'de> for Parts<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Parts<'_> {
+impl<'de> Visitor<'de> for UnreadParts<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,12 +124,12 @@ impl<'de> Visitor<'de> for Parts<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<(), A::Error> {
-        Members { known: OF_PART, prefix: "content[].", found: self.0 }.visit_map(part)
+        UnreadMembers { known: OF_PART, prefix: "content[].", found: self.0 }.visit_map(part)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<(), A::Error> {
         loop {
-            let part = Members { known: OF_PART, prefix: "content[].", found: &mut *self.0 };
+            let part = UnreadMembers { known: OF_PART, prefix: "content[].", found: &mut *self.0 };
             if parts.next_element_seed(part)?.is_none() {
                 return Ok(());
             }

@@ -26,7 +26,7 @@ use super::events::{SseEvent, SseParser};
 use super::foreign::{self, OLD_TRANSPORT};
 use super::lost_session;
 use super::parameters::in_envelope_with_headers;
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 use super::reopened::Reopened;
 use super::session_stream::SessionStream;
 use crate::mcp::client::envelope::{MessageReader, error_of};
@@ -141,7 +141,7 @@ impl HttpTransport {
     }
 
     /// Returns a refusal as an error, with the JSON-RPC error in its body, if any.
-    fn refused(&self, refusal: Refusal) -> (Error, Option<ErrorData>) {
+    fn refused(&self, refusal: HttpRefusal) -> (Error, Option<ErrorData>) {
         #[derive(Deserialize)]
         struct RefusalBody {
             error: serde_json::Value,
@@ -161,7 +161,7 @@ impl HttpTransport {
     /// servers do not know the request.
     fn answer_in_refusal(
         &self,
-        refusal: Refusal,
+        refusal: HttpRefusal,
         id: RequestId,
         is_probe: bool,
     ) -> Result<StreamableHttpPostResponse, Error> {
@@ -440,7 +440,7 @@ impl StreamableHttpClient for HttpTransport {
             self.is_refused.store(false, Ordering::Relaxed);
         }
         if !response.status().is_success() {
-            let refusal = Refusal::of(response).await;
+            let refusal = HttpRefusal::of(response).await;
             let is_call = is_of(|request| matches!(request, ClientRequest::CallToolRequest(_)));
             let lost = in_session
                 .then(|| lost_session::error_of(refusal.status, &refusal.body, is_call))
@@ -483,7 +483,7 @@ impl StreamableHttpClient for HttpTransport {
                 Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
             }
             status if status.is_success() => Ok(()),
-            _ => Err(self.refused(Refusal::of(response).await).0),
+            _ => Err(self.refused(HttpRefusal::of(response).await).0),
         }
     }
 
@@ -514,7 +514,9 @@ impl StreamableHttpClient for HttpTransport {
             (StatusCode::METHOD_NOT_ALLOWED, _) => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
-            (status, _) if !status.is_success() => Err(self.refused(Refusal::of(response).await).0),
+            (status, _) if !status.is_success() => {
+                Err(self.refused(HttpRefusal::of(response).await).0)
+            }
             (_, BodyKind::Events) => {
                 let reader = last.as_deref().and_then(|last| self.unpark(last));
                 let reader = reader.unwrap_or_else(|| self.reader());

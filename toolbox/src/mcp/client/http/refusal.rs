@@ -12,7 +12,7 @@ use crate::text::cut;
 const MAX_REFUSAL: usize = 64 * 1024;
 
 /// An answer with a status other than success.
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     pub(super) status: StatusCode,
     retry: Option<String>,
     pub(super) body: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct Refusal {
     fault: Option<String>,
 }
 
-impl Refusal {
+impl HttpRefusal {
     pub(super) async fn of(response: Response) -> Self {
         let status = response.status();
         let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());

@@ -15,9 +15,9 @@ const MAX_STREAMS: usize = 64;
 /// The streams that a server was asked for: the stream of the session, and each that is resumed
 /// after an event.
 #[derive(Default)]
-pub(super) struct Reopened(Mutex<HashMap<Option<String>, Opened>>);
+pub(super) struct Reopened(Mutex<HashMap<Option<String>, ReopenedStream>>);
 
-struct Opened {
+struct ReopenedStream {
     began: Instant,
     /// `true` after an event on the last stream.
     was_heard: bool,
@@ -49,7 +49,7 @@ impl Reopened {
             streams.retain(|_, opened| opened.is_of_session);
         }
         let is_of_session = last.is_none();
-        let opened = streams.entry(last).or_insert_with(|| Opened {
+        let opened = streams.entry(last).or_insert_with(|| ReopenedStream {
             began: Instant::now(),
             was_heard: false,
             is_of_session,
