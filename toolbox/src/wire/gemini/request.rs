@@ -221,7 +221,7 @@ fn contents<'a>(
 /// Returns the parts of a step that are sent.
 fn written(step: &Step) -> Vec<&Part> {
     let parts = step.reply().parts.iter();
-    parts
+    let kept: Vec<&Part> = parts
         .filter(|part| match part {
             Part::Text { text, .. } => !text.trim().is_empty() || signature(part).is_some(),
             Part::Call { .. } => true,
@@ -236,7 +236,10 @@ fn written(step: &Step) -> Vec<&Part> {
                 })
             }),
         })
-        .collect()
+        .collect();
+    // Reasoning that nothing follows is refused.
+    let is_bare = kept.iter().all(|part| matches!(part, Part::Reasoning { .. }));
+    if is_bare { Vec::new() } else { kept }
 }
 
 fn signature(part: &Part) -> Option<&str> {
