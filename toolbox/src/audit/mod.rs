@@ -137,8 +137,8 @@ impl AuditLogBuilder {
     /// # Errors
     ///
     /// [`AuditError::Locked`] while another process has it, [`AuditError::Altered`] if its last
-    /// line was altered, [`AuditError::Incomplete`] if lines are missing at its end that the lock file
-    /// remembers, [`AuditError::Io`].
+    /// line was altered, [`AuditError::Incomplete`] if lines are missing at its end that the lock
+    /// file remembers, [`AuditError::Io`].
     pub fn open(self) -> Result<AuditLog, AuditError> {
         let file = AuditFile::open(&self.path, self.options.max_bytes)?;
         let writer = Arc::new(AuditWriter::start(file)?);
@@ -157,8 +157,8 @@ impl AuditLog {
     }
 
     /// Starts a log with options of its own. The folder has to exist; a file of the same name and
-    /// `.lock` is made beside it, which remembers where the log ended when a file was begun, put aside or
-    /// closed.
+    /// `.lock` is made beside it, which remembers where the log ended when a file was begun, put
+    /// aside or closed.
     pub fn builder(path: impl AsRef<Path>) -> AuditLogBuilder {
         let options = AuditOptions { synchronous: false, arguments: false, max_bytes: 64 << 20 };
         AuditLogBuilder { path: path.as_ref().to_owned(), options }

@@ -10,8 +10,8 @@ use super::source::ToolSource;
 use super::text::line;
 use crate::mcp::{ApproveError, ServerState, ServerStatus};
 
-/// Shows the withheld definitions of a server, or of all; with the digest of what was shown, approves
-/// them.
+/// Shows the withheld definitions of a server, or of all; with the digest of what was shown,
+/// approves them.
 pub(super) fn approve(
     source: &ToolSource,
     configured: &Configured,

@@ -51,8 +51,8 @@ impl GatewayBackend {
         *self.faults.lock() = faults;
     }
 
-    /// Returns the instructions that a host may pass to its model: how the gateway is used, if there
-    /// is one, and those of the servers that have answered.
+    /// Returns the instructions that a host may pass to its model: how the gateway is used, if
+    /// there is one, and those of the servers that have answered.
     pub(super) fn instructions(&self, has_gateway: bool) -> String {
         let own = if has_gateway { self.own_instructions() } else { String::new() };
         let statuses = self.servers.as_ref().map(Servers::status).unwrap_or_default();

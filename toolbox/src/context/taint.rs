@@ -34,8 +34,8 @@ const LONGEST_URL: usize = 2048;
 /// the request; a URL that the model composed can hold anything. The last 4 096 of them are kept,
 /// of up to 2 KiB each. One that was forgotten counts as composed.
 ///
-/// Text of others that a call met, in its own result or in that of a call that its handler made, stays with the result: see
-/// [`ToolResult::is_untrusted`].
+/// Text of others that a call met, in its own result or in that of a call that its handler made,
+/// stays with the result: see [`ToolResult::is_untrusted`].
 ///
 /// It is a value in the [`ToolContext`](crate::ToolContext), and clones share one record. An
 /// agent's run adds one unless its context has one, and shares it with the agents below. A program

@@ -246,7 +246,8 @@ impl Table {
         self.is_full
     }
 
-    /// Pins the definition of a digest; returns `true` if it is offered now and is not the pinned one.
+    /// Pins the definition of a digest; returns `true` if it is offered now and is not the pinned
+    /// one.
     pub(super) fn approve(&self, pins: &mut Pins, tool: &str, digest: &str) -> bool {
         let workers = self.tools.get(tool).into_iter().flat_map(|tool| tool.workers.values());
         let is_offered = workers.into_iter().any(|offered| offered.digest == digest);

@@ -237,8 +237,8 @@ fn connection(path: Option<&Path>) -> Result<Connection, StoreError> {
 
 /// Creates a file that does not exist, for its owner only, and refuses one with a second name.
 ///
-/// `SQLite` keeps the write-ahead log beside the name by which it opens the file: by two names, each
-/// would miss what the other wrote.
+/// `SQLite` keeps the write-ahead log beside the name by which it opens the file: by two names,
+/// each would miss what the other wrote.
 fn create(path: &Path) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);

@@ -6,8 +6,8 @@
 //! another program wrote in that form. [`Format`] is that shape as a trait, for code that works
 //! with any of them.
 //!
-//! A loop over them, with whatever sends bytes; `cargo run -p toolbox-examples --example own_loop` is one with streams
-//! over a socket:
+//! A loop over them, with whatever sends bytes; `cargo run -p toolbox-examples --example own_loop`
+//! is one with streams over a socket:
 //!
 //! ```
 //! use toolbox::model::{History, ModelRequest, Replied};

@@ -1,5 +1,5 @@
-//! Servers for display. Only what is known to be no secret is shown: the program, the package that it
-//! starts, names of options, and references to variables.
+//! Servers for display. Only what is known to be no secret is shown: the program, the package that
+//! it starts, names of options, and references to variables.
 
 use serde_json::Value;
 

@@ -35,8 +35,8 @@ pub enum Connect {
     Within(Duration),
     /// All at once, in the background. Tools are in the order in which the servers answered.
     InBackground,
-    /// On the first call of [`Servers::ready`](crate::mcp::Servers::ready). Until then the box holds
-    /// none of their tools.
+    /// On the first call of [`Servers::ready`](crate::mcp::Servers::ready). Until then the box
+    /// holds none of their tools.
     OnFirstUse,
 }
 

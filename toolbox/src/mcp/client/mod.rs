@@ -219,8 +219,8 @@ impl Servers {
         server.is_some()
     }
 
-    /// Approves the definitions of a server that were shown, by the [digest](ServerStatus::digest) of
-    /// the status that showed them. If the server lists others by now, nothing is approved.
+    /// Approves the definitions of a server that were shown, by the [digest](ServerStatus::digest)
+    /// of the status that showed them. If the server lists others by now, nothing is approved.
     ///
     /// Tools that were withheld because they changed or were new are added to the box. Has no
     /// effect without a lock file.
@@ -425,8 +425,9 @@ impl ServersBuilder {
         self
     }
 
-    /// Sets whether a server that speaks versions of the protocol both before 2026-07-28 and from it
-    /// on is spoken to in one before, which begins with a handshake. Default `false`: in the newest.
+    /// Sets whether a server that speaks versions of the protocol both before 2026-07-28 and from
+    /// it on is spoken to in one before, which begins with a handshake. Default `false`: in the
+    /// newest.
     ///
     /// Some servers offer less in one of the two, such as questions to the user in the older alone.
     /// Set this where the results go to a client of an older version. A server with a

@@ -68,8 +68,8 @@ pub struct ServerStatus {
     /// box.
     pub withheld: Vec<WithheldTool>,
     /// The digest of all definitions that it lists, those in the box and the withheld ones: what
-    /// [`Servers::approve`](super::Servers::approve) takes. `None` without a lock file, and before it
-    /// has listed any.
+    /// [`Servers::approve`](super::Servers::approve) takes. `None` without a lock file, and before
+    /// it has listed any.
     pub digest: Option<String>,
     /// Findings for the user: suspicious descriptions, a list that was cut, garbage between
     /// messages, results that do not match the output schema of their tool.
@@ -93,7 +93,8 @@ pub struct ServerStartup {
     /// ([`ServerConfig::connect_timeout`](crate::mcp::ServerConfig::connect_timeout)).
     pub limit: Duration,
     /// The last line that a child process printed on its standard error, or on its standard output
-    /// beside messages, for display. Values of its configured variables are replaced by their names.
+    /// beside messages, for display. Values of its configured variables are replaced by their
+    /// names.
     pub last_line: Option<String>,
 }
 

@@ -162,8 +162,8 @@ impl ServerConfig {
 
     /// Sets the scopes that a [`SignIn`](crate::mcp::SignIn) or
     /// [client credentials](Self::client_credentials) request. Default: those that the server
-    /// names. A token of a user is renewed for those of them that were granted; without any, for all
-    /// that were. Has no effect on a command.
+    /// names. A token of a user is renewed for those of them that were granted; without any, for
+    /// all that were. Has no effect on a command.
     #[must_use]
     pub fn oauth_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.oauth.scopes = scopes.into_iter().map(Into::into).collect();

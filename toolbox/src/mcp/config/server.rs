@@ -159,9 +159,9 @@ impl ServerConfig {
     /// Limits the time until the server is connected and has listed its tools. Default 60 seconds:
     /// the first start of `npx`, `uvx` or `docker` downloads the server.
     ///
-    /// A child that lives and is silent is waited for until then; one that ends is reported at once.
-    /// A server that took too long is not started again by itself, but by a call, by the gateway for
-    /// a search, both after a pause of 30 seconds that doubles up to 10 minutes, and by
+    /// A child that lives and is silent is waited for until then; one that ends is reported at
+    /// once. A server that took too long is not started again by itself, but by a call, by the
+    /// gateway for a search, both after a pause of 30 seconds that doubles up to 10 minutes, and by
     /// [`Servers::reconnect`](crate::mcp::Servers::reconnect).
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {

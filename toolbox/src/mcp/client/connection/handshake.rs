@@ -77,8 +77,8 @@ impl Connection {
         .map_err(|(error, _)| error)
     }
 
-    /// Connects in one lifecycle mode; the flag of an error is `true` if the server ended during the
-    /// first exchange.
+    /// Connects in one lifecycle mode; the flag of an error is `true` if the server ended during
+    /// the first exchange.
     async fn shake_hands(
         target: &ConnectionTarget<'_>,
         common: &ConnectionOptions,

@@ -108,8 +108,8 @@ impl HttpTransport {
         answered(request.send().await)
     }
 
-    /// Returns `true` if the address is one of the old transport: its stream begins with the address
-    /// for messages.
+    /// Returns `true` if the address is one of the old transport: its stream begins with the
+    /// address for messages.
     async fn is_old(&self, uri: &str, mut headers: HeaderMap, token: Option<String>) -> bool {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let asked = async {

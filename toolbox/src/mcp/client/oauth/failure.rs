@@ -26,7 +26,8 @@ pub(in crate::mcp::client) fn no_token(error: &AuthError) -> String {
     }
 }
 
-/// Returns `true` if what was granted to a user is good no more, so that only another sign-in helps.
+/// Returns `true` if what was granted to a user is good no more, so that only another sign-in
+/// helps.
 pub(in crate::mcp::client) fn ends_the_grant(error: &AuthError) -> bool {
     matches!(error, AuthError::TokenRefreshRejected(_))
 }

@@ -118,8 +118,8 @@ impl UserTokens {
 }
 
 impl Granted {
-    /// Renews the token, unless another request or program has already done so. A grant that is good
-    /// no more is [`AuthError::TokenRefreshRejected`].
+    /// Renews the token, unless another request or program has already done so. A grant that is
+    /// good no more is [`AuthError::TokenRefreshRejected`].
     async fn renewed(&self, refused: Option<OAuthToken>) -> Result<OAuthToken, AuthError> {
         let _one = self.renewing.lock().await;
         let _turn = self.kept.turn().await?;

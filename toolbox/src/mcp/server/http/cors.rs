@@ -1,5 +1,5 @@
-//! Cross-origin requests of pages that are let in: a browser asks beforehand what they may send, and
-//! shows them what the response allows.
+//! Cross-origin requests of pages that are let in: a browser asks beforehand what they may send,
+//! and shows them what the response allows.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
