@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .ask_to_sign_in(true);
     let servers = servers.mount(&toolbox).await?;
     // A server may want more later, or move to somebody else who gives out its tokens.
-    for _ in 0..2 {
+    for _ in 0..3 {
         if !servers.status()[0].wants_sign_in {
             break;
         }

@@ -110,7 +110,7 @@ impl<'a> SignIn<'a> {
         let challenge = challenge(url, before.as_ref()).await?;
         let requests = OAuthRequests::for_server(url).map_err(failed)?;
         let manager = requests.manager(url).await.map_err(failed)?;
-        let challenged = challenge.as_ref().map(|(challenge, _)| challenge.as_str());
+        let challenged = challenge.as_ref().map(|challenge| challenge.header.as_str());
         let found = Box::pin(requests.metadata(&manager, challenged)).await.map_err(failed)?;
         if found.source.is_discovered() {
             check(&found.metadata)?;
@@ -120,8 +120,13 @@ impl<'a> SignIn<'a> {
         }
         let configured = &self.server.oauth;
         let mut more = self.scopes;
-        more.extend(challenge.and_then(|(_, more)| more).into_iter().flatten());
-        let mut flow = SignInFlow { url, requests, kept, metadata: found.metadata, scopes: more };
+        // A client whose token the server has just taken is known.
+        let takes_token = challenge.as_ref().is_some_and(|challenge| challenge.takes_token);
+        let in_use = before.as_ref().filter(|_| takes_token);
+        let in_use = in_use.map(|before| before.credentials.client_id.clone());
+        more.extend(challenge.into_iter().flat_map(|challenge| challenge.more));
+        let metadata = found.metadata;
+        let mut flow = SignInFlow { url, requests, kept, metadata, scopes: more, in_use };
         let manager = flow.prepare(manager, configured, before.as_ref()).await.map_err(failed)?;
         let (listener, known) = flow.listen(configured, before.as_ref()).await?;
         let redirect = redirect(&listener)?;
@@ -166,6 +171,8 @@ struct SignInFlow<'a> {
     metadata: AuthorizationMetadata,
     /// The scopes to request.
     scopes: Vec<String>,
+    /// The client that is surely known.
+    in_use: Option<String>,
 }
 
 impl SignInFlow<'_> {
@@ -248,7 +255,8 @@ impl SignInFlow<'_> {
             let id = client.id.clone();
             let session = self.session_of(manager, request.clone(), &client).await?;
             let page = session.get_authorization_url();
-            if registration::is_known(&self.requests, page, self.url).await {
+            let is_in_use = self.in_use.as_ref() == Some(&id);
+            if is_in_use || registration::is_known(&self.requests, page, self.url).await {
                 return Ok((session, Some(id)));
             }
             self.kept.forget_client(id).await.map_err(failed)?;
@@ -336,31 +344,47 @@ async fn begun(
     AuthorizationSession::new(manager, request).await.map_err(|(_, error)| failed(error))
 }
 
-/// Returns the challenge of a server, and the scopes it requires beyond those granted. An address
-/// that is no endpoint of MCP is an error.
+/// A server's challenge to sign in.
+struct Challenge {
+    header: String,
+    /// The scopes that it requires beyond those granted.
+    more: Vec<String>,
+    /// `true` if it took the token of before, and wants one that may do more.
+    takes_token: bool,
+}
+
+impl Challenge {
+    fn of(header: String) -> Self {
+        Self { header, more: Vec::new(), takes_token: false }
+    }
+}
+
+/// Returns the challenge of a server. An address that is no endpoint of MCP is an error.
 async fn challenge(
     url: &str,
     before: Option<&StoredGrant>,
-) -> Result<Option<(String, Option<Vec<String>>)>, SignInError> {
+) -> Result<Option<Challenge>, SignInError> {
     let Ok(client) = http::SharedClient::default().client() else { return Ok(None) };
     let question = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
     let request =
         client.post(url).timeout(ANSWER).header(ACCEPT, "application/json, text/event-stream");
     let request = request.header(CONTENT_TYPE, "application/json").body(question.to_string());
-    let sent = match before.and_then(StoredGrant::token) {
+    let token = before.and_then(StoredGrant::token);
+    let takes_token = token.is_some();
+    let sent = match token {
         Some(token) => token.send(request).await,
         None => http::answered(request.send().await),
     };
     let response = match sent {
         Err(StreamableHttpError::AuthRequired(demand)) => {
-            let challenge = demand.www_authenticate_header;
-            return Ok((!challenge.is_empty()).then_some((challenge, None)));
+            let header = demand.www_authenticate_header;
+            return Ok((!header.is_empty()).then(|| Challenge::of(header)));
         }
         Err(StreamableHttpError::InsufficientScope(demand)) => {
-            let more = demand
-                .required_scope
-                .map(|more| more.split_whitespace().map(str::to_owned).collect());
-            return Ok(Some((demand.www_authenticate_header, more)));
+            let more = demand.required_scope.unwrap_or_default();
+            let more = more.split_whitespace().map(str::to_owned).collect();
+            let header = demand.www_authenticate_header;
+            return Ok(Some(Challenge { header, more, takes_token }));
         }
         Ok(response) => response,
         // The following steps fail for the same reason, and report it.
@@ -369,7 +393,7 @@ async fn challenge(
     if let Some(fault) = http::fault_of(&response) {
         return Err(SignInError::Server(cleaned(&fault)));
     }
-    let challenge = http::challenge_of(&response).map(|challenge| (challenge, None));
+    let challenge = http::challenge_of(&response).map(Challenge::of);
     if challenge.is_none() && http::may_be_old(response.status()) {
         let stream = client.get(url).header(ACCEPT, "text/event-stream").timeout(OLD).send();
         if let Ok(stream) = stream.await
