@@ -72,23 +72,26 @@ impl GatewayBackend {
         text
     }
 
-    /// Returns the instructions of the servers of found tools that no host was told, by server.
-    fn untold(&self, found: &Value, toolbox: &ToolBox) -> Map<String, Value> {
+    /// Returns the instructions that no host was told, by server.
+    fn untold(&self) -> Map<String, Value> {
+        let statuses = self.servers.as_ref().map(Servers::status).unwrap_or_default();
+        let told = self.told.lock();
+        let untold = statuses.iter().filter(|status| !told.contains(&status.name));
+        let instructions = untold.filter_map(|status| {
+            let text = bounded(instructions_of(status)?, MAX_INSTRUCTIONS);
+            Some((status.name.clone(), text.into()))
+        });
+        instructions.collect()
+    }
+
+    /// Keeps those of instructions whose servers have one of the found tools; they are told now.
+    fn tell(&self, untold: &mut Map<String, Value>, found: &Value, toolbox: &ToolBox) {
         let tools = found["tools"].as_array().into_iter().flatten();
         let names = tools.filter_map(|tool| tool["name"].as_str());
         let sources: HashSet<String> =
             names.filter_map(|name| toolbox.get(name)?.source().map(str::to_owned)).collect();
-        let statuses = self.servers.as_ref().map(Servers::status).unwrap_or_default();
         let mut told = self.told.lock();
-        let mut untold = Map::new();
-        for status in statuses.iter().filter(|status| sources.contains(&status.name)) {
-            if let Some(text) = instructions_of(status)
-                && told.insert(status.name.clone())
-            {
-                untold.insert(status.name.clone(), bounded(text, MAX_INSTRUCTIONS).into());
-            }
-        }
-        untold
+        untold.retain(|server, _| sources.contains(server) && told.insert(server.clone()));
     }
 
     fn own_instructions(&self) -> String {
@@ -148,9 +151,14 @@ impl GatewayBackend {
         if result.is_error() {
             return result;
         }
+        let (lines, mut untold) = (self.lines(), self.untold());
+        if lines.is_empty() && untold.is_empty() {
+            return result;
+        }
         let Ok(mut reply) = serde_json::from_str::<Value>(&result.text()) else { return result };
-        let lines = self.lines();
-        let untold = toolbox.map(|toolbox| self.untold(&reply, &toolbox)).unwrap_or_default();
+        if let Some(toolbox) = toolbox {
+            self.tell(&mut untold, &reply, &toolbox);
+        }
         if lines.is_empty() && untold.is_empty() {
             return result;
         }

@@ -150,10 +150,7 @@ pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) ->
         toolbox
     };
     match with_skills(Service::new(served_box).info(info), &wanted.skills) {
-        Ok(service) => {
-            let host = wanted.listen.http.is_none().then(HostInput::open);
-            served(&service, wanted.listen, host, page).await
-        }
+        Ok(service) => served(&service, wanted.listen, None, page).await,
         Err(what) => Outcome::failed(Exit::Usage, what),
     }
 }

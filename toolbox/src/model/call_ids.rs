@@ -32,12 +32,7 @@ impl History {
                 continue;
             }
             let step = Arc::make_mut(step);
-            for call in calls_mut(&mut step.reply) {
-                if !is_short(&call.id) || taken.contains(&call.id) {
-                    call.id = new_id(&call.id, &taken);
-                }
-                taken.insert(call.id.clone());
-            }
+            rename_unfit(&mut step.reply, is_short, &mut taken, &mut Vec::new());
             for (call, result) in step.reply.tool_calls().zip(&mut step.results) {
                 result.call_id.clone_from(&call.id);
             }
@@ -52,8 +47,18 @@ pub(super) fn rename_calls(
     taken: &mut HashSet<String>,
     repairs: &mut Vec<HistoryRepair>,
 ) {
+    rename_unfit(reply, is_good_id, taken, repairs);
+}
+
+/// Gives a new id to each call whose own is taken, or does not fit.
+fn rename_unfit(
+    reply: &mut Reply,
+    fits: fn(&str) -> bool,
+    taken: &mut HashSet<String>,
+    repairs: &mut Vec<HistoryRepair>,
+) {
     for call in calls_mut(reply) {
-        if !is_good_id(&call.id) || taken.contains(&call.id) {
+        if !fits(&call.id) || taken.contains(&call.id) {
             let own = new_id(&call.id, taken);
             let from = std::mem::replace(&mut call.id, own);
             repairs.push(HistoryRepair::RenamedCall { from, to: call.id.clone() });

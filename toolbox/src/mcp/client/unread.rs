@@ -1,9 +1,8 @@
 //! The members of results that are no part of the protocol, and are left out.
 
-use std::borrow::Cow;
-use std::fmt;
+use std::collections::BTreeMap;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::text;
 use crate::text::cut;
@@ -49,90 +48,32 @@ const MAX_NAME: usize = 64;
 /// Returns the names of the members of a result that are left out; those of its parts are written
 /// `content[].name`.
 pub(super) fn unread_members(result: &str) -> Vec<String> {
+    let of_result = members(result);
+    let content = of_result.get("content").map_or("", |content| content.get());
+    // One part may stand in place of the list.
+    let parts = serde_json::from_str::<Vec<&RawValue>>(content)
+        .map_or_else(|_| vec![content], |parts| parts.into_iter().map(RawValue::get).collect());
     let mut found = Vec::new();
-    let members = UnreadMembers { known: OF_RESULT, prefix: "", found: &mut found };
-    // A result that cannot be read is a failure that says so.
-    let _ = members.deserialize(&mut serde_json::Deserializer::from_str(result));
+    leave_out(&of_result, OF_RESULT, "", &mut found);
+    for part in parts {
+        leave_out(&members(part), OF_PART, "content[].", &mut found);
+    }
     found
 }
 
-/// Collects the members of an object that are not known; the parts of a result are looked into.
-struct UnreadMembers<'a> {
-    known: &'static [&'static str],
-    prefix: &'static str,
-    found: &'a mut Vec<String>,
+type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Returns the members of an object; none of anything else, whose reader says so.
+fn members(object: &str) -> Members<'_> {
+    serde_json::from_str(object).unwrap_or_default()
 }
 
-impl<'de> DeserializeSeed<'de> for UnreadMembers<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for UnreadMembers<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a result")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            if self.prefix.is_empty() && key == "content" {
-                map.next_value_seed(UnreadParts(self.found))?;
-                continue;
-            }
-            if !self.known.contains(&&*key) && self.found.len() < MOST {
-                let name = format!("{}{}", self.prefix, text::clean(cut(&key, MAX_NAME)));
-                if !self.found.contains(&name) {
-                    self.found.push(name);
-                }
-            }
-            map.next_value::<IgnoredAny>()?;
-        }
-        Ok(())
-    }
-}
-
-/// The parts of a result.
-struct UnreadParts<'a>(&'a mut Vec<String>);
-
-impl<'de> DeserializeSeed<'de> for UnreadParts<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for UnreadParts<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the parts of a result")
-    }
-
-    // A text, null or one part in place of the list.
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<(), A::Error> {
-        UnreadMembers { known: OF_PART, prefix: "content[].", found: self.0 }.visit_map(part)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<(), A::Error> {
-        loop {
-            let part = UnreadMembers { known: OF_PART, prefix: "content[].", found: &mut *self.0 };
-            if parts.next_element_seed(part)?.is_none() {
-                return Ok(());
-            }
+/// Adds the names of members that are not known.
+fn leave_out(members: &Members<'_>, known: &[&str], prefix: &str, found: &mut Vec<String>) {
+    for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
+        let name = format!("{prefix}{}", text::clean(cut(name, MAX_NAME)));
+        if found.len() < MOST && !found.contains(&name) {
+            found.push(name);
         }
     }
 }

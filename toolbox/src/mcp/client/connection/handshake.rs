@@ -43,19 +43,17 @@ impl Connection {
         common: &ConnectionOptions,
     ) -> Result<Self, ConnectionError> {
         let of_config = target.config.protocol.as_deref().map(version_of).transpose()?;
+        let prefers_handshake = common.preference == VersionPreference::Handshake;
         let mode = match &of_config {
             Some(version) if version.has_initialize() => ClientLifecycleMode::Initialize,
             Some(_) => discover(),
-            None if common.preference == VersionPreference::Handshake => {
-                ClientLifecycleMode::Initialize
-            }
+            None if prefers_handshake => ClientLifecycleMode::Initialize,
             None => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
         let is_open = of_config.is_none();
-        let prefers_handshake = common.preference == VersionPreference::Handshake;
         match Self::shake_hands(target, common, mode).await {
             // It may speak the newer protocol alone.
             Err((ConnectionError::Refused { .. } | ConnectionError::Lost(_), _))
