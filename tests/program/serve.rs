@@ -297,6 +297,37 @@ fn a_result_beyond_the_limit_is_kept_and_none_within_it() {
     }
 }
 
+/// A tool that has the name of the reader stays what it is, and nothing points at it.
+#[test]
+fn the_reader_of_results_takes_no_name_that_is_taken() {
+    let folder = Folder::new();
+    let log = "a line of forty bytes, and its ends.....\n".repeat(8 << 10);
+    let own = json!([{"type": "text", "text": "read by its server"}]);
+    let tools = ["read", "log"].map(
+        |name| json!({"name": name, "description": "Does it.", "inputSchema": {"type": "object"}}),
+    );
+    let results =
+        json!({"read": {"content": own}, "log": {"content": [{"type": "text", "text": log}]}});
+    let fixture = json!({"tools": tools, "results": results}).to_string();
+    let fixture = format!("@{}", folder.write("fixture.json", &fixture).display());
+    let foreign = crate::program("misbehaving");
+    for (server, settings) in [("result", json!({})), ("s", json!({"blacklist": ["result_read"]}))]
+    {
+        let config = json!({"mcp": {server: {"command": [foreign, "fixture", fixture]}}, "settings": settings});
+        let config = folder.write("toolbox.jsonc", &config.to_string());
+        let mut host = Host::start(toolbox_program(), &config, &["serve", "--no-gateway"]);
+        let before = host.names();
+        let shown = host.call(&format!("{server}_log"), json!({}));
+        assert!(shown.contains("The rest cannot be read here"), "{server}: {shown:.300}");
+        assert_eq!(host.names(), before, "{server}");
+        let whole = host.ask("resources/read", json!({"uri": "result://r1"}));
+        assert_eq!(whole["contents"][0]["text"].as_str(), Some(&*log), "{server}");
+        let read = host.call(&format!("{server}_read"), json!({}));
+        assert_eq!(read, "read by its server");
+        assert_eq!(host.end(), Some(0));
+    }
+}
+
 /// A server of both is spoken to in the version of the host, unless its entry names one.
 #[test]
 fn servers_are_spoken_to_in_the_version_of_the_host() {

@@ -254,12 +254,21 @@ async fn ten_thousand_handles_are_told_apart() {
 
 #[tokio::test]
 async fn the_part_names_no_tool_that_may_not_be_called() {
-    let toolbox = keeping(MemoryResults::new(), log());
-    let context = ToolContext::new().with_blacklist("result_read");
-    let result = call_in(&toolbox, &context, "get", json!({})).await;
-    assert_eq!(result.handle(), Some("r1"));
-    assert!(!result.text().contains("result_read"), "{result:?}");
-    assert!(result.text().contains("The rest cannot be read here"), "{result:?}");
+    // By the rules of the call, of the box, and of the box by a list of those that may.
+    for rules in [None, Some((&["result_read"][..], None)), Some((&[], Some(&["get"][..])))] {
+        let toolbox = keeping(MemoryResults::new(), log());
+        let context = match rules {
+            Some((forbidden, allowed)) => {
+                toolbox.set_rules(forbidden, allowed).unwrap();
+                ToolContext::new()
+            }
+            None => ToolContext::new().with_blacklist("result_read"),
+        };
+        let result = call_in(&toolbox, &context, "get", json!({})).await;
+        assert_eq!(result.handle(), Some("r1"));
+        assert!(!result.text().contains("result_read"), "{result:?}");
+        assert!(result.text().contains("The rest cannot be read here"), "{result:?}");
+    }
 }
 
 #[tokio::test]

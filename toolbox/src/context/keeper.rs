@@ -85,12 +85,14 @@ pub(crate) trait ResultKeeper: Send + Sync {
     /// Returns `true` if a result is larger than `tokens`, or than the limit of the box.
     fn exceeds(&self, result: &ToolResult, tokens: Option<usize>) -> bool;
 
-    /// Keeps a result and leaves a short form of at most `tokens` in its place.
+    /// Keeps a result and leaves a short form of at most `tokens` in its place, which says how to
+    /// read on if that is allowed.
     fn keep<'a>(
         &'a self,
         context: &'a ToolContext,
         source: ResultSource<'a>,
         tokens: Option<usize>,
+        may_read: bool,
         result: &'a mut ToolResult,
     ) -> BoxFuture<'a, ()>;
 

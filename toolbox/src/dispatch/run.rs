@@ -14,7 +14,7 @@ use super::supervise::{SupervisedCall, Timeout, cancelled, panicked};
 use super::trace;
 use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, Repair, ToolResult};
-use crate::collection::BoxSettings;
+use crate::collection::{BoxInner, BoxSettings};
 use crate::context::approval::{Approval, Condition};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
 use crate::context::keeper::ResultTokens;
@@ -69,20 +69,23 @@ async fn run_here(
     }
 }
 
-impl BoxSettings {
+impl BoxInner {
     /// Bounds a result of a tool: what is too large is kept elsewhere, or cut.
     pub(crate) async fn bound(&self, tool: &Tool, context: &ToolContext, result: &mut ToolResult) {
-        if let Some(keeper) = &self.keeper {
+        let settings = &self.settings;
+        if let Some(keeper) = &settings.keeper {
             let of_step = context.extension::<ResultTokens>().map(|own| own.0);
             let own = of_step.or(tool.inner().running.result_tokens);
             if keeper.exceeds(result, own) {
                 if context.whole {
                     return;
                 }
-                keeper.keep(context, tool.as_source(), own, result).await;
+                let reader = keeper.reader();
+                let may_read = self.current.load().permits(reader) && context.permits(reader);
+                keeper.keep(context, tool.as_source(), own, may_read, result).await;
             }
         }
-        result.fit(self.result_bytes, || tool.definition());
+        result.fit(settings.result_bytes, || tool.definition());
     }
 }
 
@@ -261,7 +264,7 @@ impl OwnedCall {
 
     /// Bounds a result: what is too large is kept elsewhere, or cut.
     pub(super) async fn bound(&self, result: &mut ToolResult) {
-        self.shared.settings.bound(&self.tool, &self.context, result).await;
+        self.shared.bound(&self.tool, &self.context, result).await;
     }
 
     /// Records the sources of a result that a model is about to read.

@@ -60,11 +60,13 @@ impl JoiningReader {
     pub(crate) fn join(self, toolbox: &ToolBox) {
         let (keeper, toolbox) = (Arc::downgrade(&self.0), toolbox.downgrade());
         self.0.on_first(move || {
-            if let (Some(keeper), Some(toolbox)) = (keeper.upgrade(), toolbox.upgrade()) {
-                toolbox.register(Reader::new(&keeper));
-                let resources: Vec<_> = kept_results(&keeper).into_iter().collect();
-                toolbox.resources().register(resources);
-            }
+            let (Some(keeper), Some(toolbox)) = (keeper.upgrade(), toolbox.upgrade()) else {
+                return false;
+            };
+            let resources: Vec<_> = kept_results(&keeper).into_iter().collect();
+            toolbox.resources().register(resources);
+            // A tool of a server may have its name.
+            toolbox.try_register(Reader::new(&keeper)).is_ok()
         });
     }
 }

@@ -1,6 +1,7 @@
 //! The gate's side: which results are kept, and what stands in their place.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::blocking::{SHUT_DOWN, on_thread};
@@ -32,10 +33,12 @@ pub(super) struct Keeper {
     joining_reader: OnceLock<Arc<ToolDefinition>>,
     /// Called with the first result that is kept.
     on_first: OnceLock<OnFirst>,
+    /// `true` if the box has another tool of the name of the reader.
+    lacks_reader: AtomicBool,
 }
 
-/// What is done once there is something to read.
-type OnFirst = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+/// Lets the reader join a box; returns whether it did.
+type OnFirst = Mutex<Option<Box<dyn FnOnce() -> bool + Send>>>;
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
@@ -44,13 +47,15 @@ impl Keeper {
             limits: OnceLock::new(),
             joining_reader: OnceLock::new(),
             on_first: OnceLock::new(),
+            lacks_reader: AtomicBool::new(false),
         })
     }
 
-    /// Sets what is done with the first result that is kept.
+    /// Sets how the reader joins a box with the first result that is kept; `join` returns whether
+    /// it did.
     #[allow(dead_code, reason = "for the program")]
-    pub(super) fn on_first(&self, begin: impl FnOnce() + Send + 'static) {
-        let _ = self.on_first.set(Mutex::new(Some(Box::new(begin))));
+    pub(super) fn on_first(&self, join: impl FnOnce() -> bool + Send + 'static) {
+        let _ = self.on_first.set(Mutex::new(Some(Box::new(join))));
     }
 
     /// Gives each transcript results of its own, and offers the tool that reads them once there are
@@ -84,8 +89,8 @@ impl Keeper {
         if let Some(first) = self.on_first.get() {
             // The second waits until it is done.
             let mut first = first.lock();
-            if let Some(begin) = first.take() {
-                begin();
+            if let Some(join) = first.take() {
+                self.lacks_reader.store(!join(), Ordering::Relaxed);
             }
         }
         Ok(format!("r{number}"))
@@ -165,6 +170,7 @@ impl ResultKeeper for Keeper {
         context: &'a ToolContext,
         source: ResultSource<'a>,
         own: Option<usize>,
+        may_read: bool,
         result: &'a mut ToolResult,
     ) -> BoxFuture<'a, ()> {
         let bytes = self.limits().bytes;
@@ -191,7 +197,8 @@ impl ResultKeeper for Keeper {
             let Shown { about, part, read_on } = shown;
             let text = match self.keep_whole(context, Arc::clone(&whole)).await {
                 Ok(handle) => {
-                    let rest = if context.permits(RESULT_READ) {
+                    let has_reader = !self.lacks_reader.load(Ordering::Relaxed);
+                    let rest = if may_read && has_reader {
                         format!(
                             "Read on with {RESULT_READ}: {{\"handle\": \"{handle}\", {read_on}}}"
                         )

@@ -233,8 +233,10 @@ impl<'a> Fitting<'a> {
     fn kept(&self, kept: Result<String, String>) -> Removed {
         let reader = self.conversation.toolbox().keeper().map(|keeper| keeper.reader());
         let may_be_read = |reader: &&'static str| {
-            self.conversation.scope.context.permits(reader)
-                && self.conversation.toolbox().get(reader).is_some()
+            let toolbox = self.conversation.toolbox();
+            toolbox.permits(reader)
+                && self.conversation.scope.context.permits(reader)
+                && toolbox.get(reader).is_some()
         };
         match kept {
             Ok(handle) => Removed::Kept { handle, reader: reader.filter(may_be_read) },

@@ -145,8 +145,8 @@ impl RunConversation {
     async fn result_from_outside(&self, leg: &Leg, call: &ToolCall, text: &str) -> ToolResult {
         let mut result = ToolResult::new(text).with_call_id(call.id.clone());
         if let Some(tool) = self.toolbox().get(&call.name) {
-            let settings = &self.toolbox().shared.settings;
-            settings.bound(&tool, &self.scope.context, &mut result).await;
+            let shared = &self.toolbox().shared;
+            shared.bound(&tool, &self.scope.context, &mut result).await;
         }
         self.read_result(&self.known_boxes(leg), call, &result);
         result

@@ -44,13 +44,13 @@ impl Means {
         if let Some(toolbox) = toolbox
             && let Some(tool) = toolbox.get(&call.tool)
         {
-            let settings = &toolbox.shared.settings;
+            let shared = &toolbox.shared;
             // Nobody could read what is kept without an owner.
             let keeps = toolbox.keeper().is_some();
             let owner = if keeps { self.context(&call.claim.id).await } else { None };
             match owner {
-                Some(context) => settings.bound(&tool, &context, &mut result).await,
-                None => result.fit(settings.result_bytes, || tool.definition()),
+                Some(context) => shared.bound(&tool, &context, &mut result).await,
+                None => result.fit(shared.settings.result_bytes, || tool.definition()),
             }
         }
         let mut end = Outbox::end_of(&result, call.idempotent);
