@@ -24,8 +24,18 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn start(program: &str, config: &Path, words: &[&str]) -> Self {
+        Self::silent(program, config, words).greeted()
+    }
+
+    /// A host whose first lines are blank.
+    fn start_after_blanks(program: &str, config: &Path, words: &[&str]) -> Self {
         let mut host = Self::silent(program, config, words);
-        let hello = host.ask(
+        host.input.as_mut().expect("an open input").write_all(b"\n \t\r\n\n").expect("it reads");
+        host.greeted()
+    }
+
+    fn greeted(mut self) -> Self {
+        let hello = self.ask(
             "initialize",
             json!({
                 "protocolVersion": "2025-11-25",
@@ -33,9 +43,9 @@ impl Host {
                 "clientInfo": {"name": "host", "version": "1"},
             }),
         );
-        hello["instructions"].as_str().unwrap_or_default().clone_into(&mut host.instructions);
-        host.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        host
+        hello["instructions"].as_str().unwrap_or_default().clone_into(&mut self.instructions);
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        self
     }
 
     /// A host of 2026-07-28.
@@ -349,7 +359,8 @@ fn servers_are_spoken_to_in_the_version_of_the_host() {
     let config = folder.write("toolbox.jsonc", &config.to_string());
     for (start, of_both) in [
         (Host::start as fn(&str, &Path, &[&str]) -> Host, false),
-        (Host::start_newer as fn(&str, &Path, &[&str]) -> Host, true),
+        (Host::start_after_blanks, false),
+        (Host::start_newer, true),
     ] {
         let mut host = start(toolbox_program(), &config, &["serve", "--no-gateway"]);
         for (server, is_newer) in [

@@ -154,8 +154,7 @@ impl LineConnection {
 
     /// Returns the answer to a line, if it has one at once.
     fn answer(&mut self, line: &[u8]) -> Option<Vec<u8>> {
-        let text = line.trim_ascii();
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let text = message_of(line);
         if text.is_empty() {
             return None;
         }
@@ -276,6 +275,12 @@ impl LineConnection {
     fn spawn(&mut self, task: BoxFuture<'static, ()>) {
         self.tasks.spawn(task);
     }
+}
+
+/// Returns the message in a line; empty if it is blank.
+pub(super) fn message_of(line: &[u8]) -> &[u8] {
+    let text = line.trim_ascii();
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
 async fn ended(tasks: &mut JoinSet<()>) {

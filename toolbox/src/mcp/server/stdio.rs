@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::mpsc;
 
-use super::lines::BoxedInput;
+use super::lines::{BoxedInput, message_of};
 
 /// The number of bytes read at once.
 const CHUNK: usize = 64 << 10;
@@ -34,11 +34,11 @@ impl HostInput {
         Self(StdinReader::open())
     }
 
-    /// Returns the first message, which stays to be read; what is there of it after a time.
+    /// Returns the first message, which stays to be read; empty if there is none after a time.
     pub(crate) async fn first(&mut self, patience: Duration) -> &[u8] {
         let StdinReader { chunks, chunk, .. } = &mut self.0;
         let whole = async {
-            while !chunk.contains(&b'\n') && chunk.len() < LONGEST_FIRST {
+            while first_message(chunk).is_empty() && chunk.len() < LONGEST_FIRST {
                 match chunks.recv().await {
                     Some(Ok(more)) => chunk.extend(more),
                     // The reader of the messages comes upon the end, or waits for more.
@@ -47,12 +47,18 @@ impl HostInput {
             }
         };
         let _ = tokio::time::timeout(patience, whole).await;
-        chunk.split(|byte| *byte == b'\n').next().unwrap_or_default()
+        first_message(chunk)
     }
 
     pub(super) fn into_input(self) -> BoxedInput {
         Box::new(self.0)
     }
+}
+
+/// Returns the first line that is whole and not blank.
+fn first_message(bytes: &[u8]) -> &[u8] {
+    let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    whole.map(message_of).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
 impl StdinReader {
