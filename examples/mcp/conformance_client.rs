@@ -59,8 +59,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .credentials(credentials.clone())
         .ask_to_sign_in(true);
     let servers = servers.mount(&toolbox).await?;
-    // A server may want more later, or move to somebody else who gives out its tokens.
-    for _ in 0..3 {
+    // A server may want more later, or move to somebody else who gives out its tokens. Who wants
+    // more again and again is not asked a third time.
+    for _ in 0..2 {
         if !servers.status()[0].wants_sign_in {
             break;
         }
