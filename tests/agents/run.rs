@@ -65,7 +65,7 @@ async fn the_builder_of_the_specification() {
         .llm(model.clone())
         .add_tool(says("one", "1"))
         .add_tool(says("two", "2"))
-        .tool(
+        .raw_tool(
             "search",
             "Search the web for current information.",
             json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
@@ -84,7 +84,7 @@ async fn the_builder_of_the_specification() {
     assert_eq!(AgentBuilder::new("x").build().unwrap_err(), BuildAgentError::NoModel);
     let error = AgentBuilder::new("x").llm(model.clone()).blacklist_tool("*").build().unwrap_err();
     assert!(matches!(error, BuildAgentError::Rule(_)), "{error}");
-    let bad = AgentBuilder::new("x").llm(model).tool(
+    let bad = AgentBuilder::new("x").llm(model).raw_tool(
         "no good",
         "d",
         json!({"type": "object"}),

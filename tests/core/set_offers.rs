@@ -73,7 +73,7 @@ impl Notebook {
     fn numbers(&self, request: &CompletionRequest) -> Vec<String> {
         let count = self.notes.lock().expect("no panic").len();
         let numbers: Vec<String> = (1..=count).map(|number| number.to_string()).collect();
-        request.matching(&numbers[..])
+        request.matching(&numbers)
     }
 
     async fn later_numbers(

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolbox::ToolBox;
 
 fn main() {
-    let _ = ToolBox::builder().tool(
+    let _ = ToolBox::builder().raw_tool(
         "echo",
         "Repeats its arguments",
         json!({ "type": "object" }),

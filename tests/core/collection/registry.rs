@@ -329,7 +329,7 @@ fn what_stays_keeps_its_order_when_others_leave() {
         assert_eq!(toolbox.unregister(gone).unwrap().name(), gone);
         let mut left: Vec<&str> = names.into_iter().filter(|name| *name != gone).collect();
         let offered: Vec<String> =
-            toolbox.definitions().iter().map(|definition| definition.name.clone()).collect();
+            toolbox.definitions().into_iter().map(|definition| definition.name).collect();
         assert_eq!((toolbox.names(), offered), (own(&left), own(&left)), "without {gone}");
         assert!(toolbox.unregister(gone).is_none());
         assert_eq!(toolbox.names(), own(&left), "nothing left twice");

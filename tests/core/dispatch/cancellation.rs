@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken as TokioToken;
 use toolbox::agent::StopReason;
 use toolbox::context::CancellationToken;
 use toolbox::testing::ScriptedModel;
-use toolbox::{Agent, ToolBox, ToolCall, ToolContext, tool, tools};
+use toolbox::{Agent, State, ToolBox, ToolCall, ToolContext, tool, tools};
 
 use crate::bounded::tokio;
 
@@ -19,7 +20,7 @@ async fn wait() {
 /// Returns whether the call is cancelled, after it waited for that.
 #[tool]
 async fn notice(context: &ToolContext) -> bool {
-    let token = context.cancellation().expect("the call has a token").clone();
+    let token = context.cancellation();
     token.cancelled().await;
     token.is_cancelled()
 }
@@ -35,7 +36,7 @@ const WAYS: [(&str, Give, Cancel); 4] = [
     ("its child", |token| token.child_token().into(), TokioToken::cancel),
     (
         "a child of what it became",
-        |token| CancellationToken::from(token.clone()).child(),
+        |token| CancellationToken::from(token.clone()).child_token(),
         |token| {
             token.cancel();
         },
@@ -96,4 +97,45 @@ fn cancelling_what_a_token_became_leaves_the_token_alone() {
         (first.is_cancelled(), token.is_cancelled(), second.is_cancelled()),
         (true, false, false)
     );
+}
+
+/// Starts work that goes on after the call, and returns.
+#[tool]
+fn start(context: &ToolContext, ended: State<Sender>) {
+    let (token, ended) = (context.cancellation(), ended.clone());
+    tokio::spawn(async move {
+        token.cancelled_owned().await;
+        ended.send("cancelled")
+    });
+}
+
+type Sender = mpsc::UnboundedSender<&'static str>;
+
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_starts_is_told_by_the_token_of_its_call() {
+    for is_given in [true, false] {
+        let (sender, mut ends) = mpsc::unbounded_channel();
+        let toolbox = ToolBox::builder().tool(start::tool()).state(sender).build().unwrap();
+        let token = CancellationToken::new();
+        let context = match is_given {
+            true => ToolContext::new().with_cancellation(token.child_token()),
+            false => ToolContext::new(),
+        };
+        assert_eq!(toolbox.call_in(&context, ToolCall::new("1", "start", "")).await.text(), "ok");
+        token.cancel();
+        let told = tokio::time::timeout(Duration::from_secs(60), ends.recv()).await.ok().flatten();
+        assert_eq!(told, is_given.then_some("cancelled"), "given: {is_given}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_runs_until_the_token_is_cancelled() {
+    let token = CancellationToken::new();
+    assert_eq!(token.run_until_cancelled(async { 5 }).await, Some(5));
+    let (ended, ()) =
+        tokio::join!(token.run_until_cancelled(std::future::pending::<u8>()), async {
+            token.cancel()
+        });
+    assert_eq!(ended, None);
+    assert_eq!(token.run_until_cancelled(async { 5 }).await, None);
 }

@@ -125,7 +125,8 @@ async fn a_completion_comes_exactly_once_however_the_job_ends() {
         let toolbox = ToolBox::from(slow.background());
         let (sender, mut receiver) = unbounded_channel();
         let token = CancellationToken::new();
-        let context = ToolContext::new().with_completions(sender).with_cancellation(token.child());
+        let context =
+            ToolContext::new().with_completions(sender).with_cancellation(token.child_token());
         let text = if way == "refused" { "{" } else { "{}" };
         let pending = toolbox.call_in(&context, ToolCall::new("c", "slow", text)).await;
         drop(context);

@@ -125,8 +125,10 @@ fn four_arguments_register_a_tool_with_a_box_and_its_builder() {
     let registry = ToolBox::new();
     registry.register_raw("ping", "Check if a host is reachable", schema(), Box::new(ping));
     let description = String::from("Check if a host is reachable");
-    let built =
-        ToolBox::builder().tool("ping".to_owned(), description, schema(), ping).build().unwrap();
+    let built = ToolBox::builder()
+        .raw_tool("ping".to_owned(), description, schema(), ping)
+        .build()
+        .unwrap();
     for toolbox in [registry, built] {
         assert_eq!((toolbox.len(), toolbox.has("ping")), (1, true));
         assert_eq!(toolbox.definitions()[0].input_schema, schema(), "as it was written");

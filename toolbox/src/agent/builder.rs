@@ -244,7 +244,12 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a tool; a set of them is fine too.
+    /// Adds a tool; the same as [`AgentBuilder::tools`].
+    pub fn tool(self, tool: impl IntoTools) -> Self {
+        self.tools(tool)
+    }
+
+    /// Adds a tool; the same as [`AgentBuilder::tool`].
     pub fn add_tool(self, tool: impl IntoTools) -> Self {
         self.tools(tool)
     }
@@ -252,7 +257,7 @@ impl AgentBuilder {
     /// Adds a tool from its raw parts: a name, a description, a JSON Schema, and a function of the
     /// parsed arguments.
     #[track_caller]
-    pub fn tool<Form>(
+    pub fn raw_tool<Form>(
         mut self,
         name: impl Into<String>,
         description: impl Into<String>,

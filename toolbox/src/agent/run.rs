@@ -278,7 +278,9 @@ impl Run {
         if let Some(deadline) = before.deadline() {
             self = self.with_deadline(deadline);
         }
-        if let (Some(token), None) = (before.cancellation(), self.setup.context.cancellation()) {
+        if let (Some(token), None) =
+            (before.given_cancellation(), self.setup.context.given_cancellation())
+        {
             self = self.with_cancellation(token.clone());
         }
         self

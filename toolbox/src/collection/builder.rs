@@ -61,6 +61,11 @@ pub struct ToolBoxBuilder {
 }
 
 impl ToolBoxBuilder {
+    /// Adds a tool; the same as [`ToolBoxBuilder::tools`].
+    pub fn tool(self, tool: impl IntoTools) -> Self {
+        self.tools(tool)
+    }
+
     /// Adds tools; of a [`Toolset`](crate::tool::Toolset), its prompts and resources as well.
     pub fn tools(mut self, tools: impl IntoTools) -> Self {
         let (tools, offers) = tools.into_tools_and_offers();
@@ -89,7 +94,7 @@ impl ToolBoxBuilder {
     ///
     /// If the name is not one that tools may have.
     #[track_caller]
-    pub fn tool<Form>(
+    pub fn raw_tool<Form>(
         self,
         name: impl Into<String>,
         description: impl Into<String>,

@@ -1,7 +1,10 @@
 //! Cancellation of a call and of everything started by it.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tokio::sync::watch;
 
@@ -17,7 +20,7 @@ use crate::future::BoxFuture;
 /// use toolbox::context::CancellationToken;
 ///
 /// let run = CancellationToken::new();
-/// let call = run.child();
+/// let call = run.child_token();
 /// run.cancel();
 /// assert!(call.is_cancelled());
 /// ```
@@ -54,7 +57,7 @@ impl CancellationToken {
 
     /// Returns a token that is cancelled with this one, or alone.
     #[must_use]
-    pub fn child(&self) -> Self {
+    pub fn child_token(&self) -> Self {
         Self::below(self.clone())
     }
 
@@ -86,6 +89,29 @@ impl CancellationToken {
         }
     }
 
+    /// Waits until the token is cancelled, in a future that borrows nothing.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future leaves nothing behind.
+    pub async fn cancelled_owned(self) {
+        self.cancelled().await;
+    }
+
+    /// Runs `future` until it ends or the token is cancelled; `None` if it is cancelled first.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future drops `future`.
+    pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
+        let (mut cancelled, mut future) = (pin!(self.cancelled()), pin!(future));
+        poll_fn(|context| match cancelled.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => future.as_mut().poll(context).map(Some),
+        })
+        .await
+    }
+
     async fn thrown(&self) {
         // The sender is alive as long as `self` is, so waiting ends only by cancellation.
         let _ = self.own.subscribe().wait_for(|cancelled| *cancelled).await;
@@ -94,10 +120,10 @@ impl CancellationToken {
 
 /// Waits for whichever future ends first.
 async fn either(first: impl Future<Output = ()>, mut second: BoxFuture<'_, ()>) {
-    let mut first = std::pin::pin!(first);
-    std::future::poll_fn(|context| {
+    let mut first = pin!(first);
+    poll_fn(|context| {
         if first.as_mut().poll(context).is_ready() {
-            return std::task::Poll::Ready(());
+            return Poll::Ready(());
         }
         second.as_mut().poll(context)
     })

@@ -250,16 +250,40 @@ impl ToolContext {
         self.values.as_ref()?.fallback.as_deref()
     }
 
-    /// Returns the token that cancels this call, if the program set one.
+    /// Returns the token that cancels this call, for what the handler starts; a new one that nobody
+    /// cancels, if the program set none.
+    ///
+    /// A handler need not look at it: a call that is cancelled is dropped where it waits. A call that
+    /// ends by its timeout does not cancel the token.
+    ///
+    /// ```
+    /// use toolbox::{tool, ToolContext};
+    ///
+    /// /// Counts in the background.
+    /// #[tool]
+    /// fn start(context: &ToolContext) {
+    ///     let token = context.cancellation();
+    ///     tokio::spawn(async move {
+    ///         while !token.is_cancelled() {
+    ///             tokio::task::yield_now().await;
+    ///         }
+    ///     });
+    /// }
+    /// ```
     #[must_use]
-    pub fn cancellation(&self) -> Option<&CancellationToken> {
+    pub fn cancellation(&self) -> CancellationToken {
+        self.given_cancellation().cloned().unwrap_or_default()
+    }
+
+    /// Returns the token that the program set.
+    pub(crate) fn given_cancellation(&self) -> Option<&CancellationToken> {
         self.values.as_ref()?.cancellation.as_ref()
     }
 
     /// Returns `true` if the call was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancellation().is_some_and(CancellationToken::is_cancelled)
+        self.given_cancellation().is_some_and(CancellationToken::is_cancelled)
     }
 
     /// Waits until the call is cancelled; for ever, if it has no token.
@@ -268,7 +292,7 @@ impl ToolContext {
     ///
     /// Dropping the future leaves nothing behind.
     pub async fn cancelled(&self) {
-        match self.cancellation() {
+        match self.given_cancellation() {
             Some(token) => token.cancelled().await,
             None => std::future::pending().await,
         }

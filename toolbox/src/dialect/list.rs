@@ -137,6 +137,16 @@ impl<'a> IntoIterator for &'a Definitions {
     }
 }
 
+impl IntoIterator for Definitions {
+    type Item = ToolDefinition;
+    type IntoIter = std::vec::IntoIter<ToolDefinition>;
+
+    /// Returns a copy of each definition; lists of definitions share them.
+    fn into_iter(self) -> Self::IntoIter {
+        self.to_vec().into_iter()
+    }
+}
+
 impl FromIterator<SharedDefinition> for Definitions {
     fn from_iter<I: IntoIterator<Item = SharedDefinition>>(definitions: I) -> Self {
         // Their number is not known before, and a list is kept: so it is made to its length.

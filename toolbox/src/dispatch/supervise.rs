@@ -186,7 +186,7 @@ impl<'a> SupervisedCall<'a> {
         timeout: Option<Timeout>,
     ) -> Self {
         let time = timeout.map(|timeout| timeout.limit);
-        let mut inner = Supervised::new(step, context.cancellation(), time);
+        let mut inner = Supervised::new(step, context.given_cancellation(), time);
         // A deadline is a point in time, whoever is waited for.
         if timeout.is_some_and(|timeout| !matches!(timeout.set_by, TimeoutSource::Deadline)) {
             inner.asking = Some(context);

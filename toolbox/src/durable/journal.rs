@@ -369,7 +369,7 @@ impl JournalInner {
 
     /// Returns the token that cancels a call which runs here.
     pub(super) fn token(&self, id: &JobId, above: Option<&CancellationToken>) -> CancellationToken {
-        let token = above.map(CancellationToken::child).unwrap_or_default();
+        let token = above.map(CancellationToken::child_token).unwrap_or_default();
         self.tokens.lock().insert(id.clone(), token.clone());
         token
     }

@@ -77,7 +77,7 @@ impl CallRecorder for BoxRecorder {
             let id = call.job.clone().unwrap_or_else(JobId::new);
             // Made first: if this future is dropped before the answer, the call is ended.
             let record = CallInJournal {
-                token: self.0.token(&id, call.context.cancellation()),
+                token: self.0.token(&id, call.context.given_cancellation()),
                 claim: Mutex::new(Claim::new(id.clone(), u32::from(!background))),
                 id,
                 is_accepted: AtomicBool::new(false),

@@ -397,7 +397,7 @@ pub(super) struct RunningCall<'a> {
 
 impl<'a> RunningCall<'a> {
     pub(super) fn begin(service: &'a Service, id: &str, reply: Option<&Subject>) -> Option<Self> {
-        let token = service.ending.child();
+        let token = service.ending.child_token();
         let mut running = service.running.lock();
         if running.contains_key(id) {
             return None;

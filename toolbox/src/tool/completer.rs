@@ -53,17 +53,14 @@ struct CompletionCall<'a> {
 impl CompletionRequest {
     /// Returns those of the candidates that the text so far may become: first those that begin with
     /// it, then those that contain it, in any case of letters.
-    pub fn matching<T: Into<String>>(
-        &self,
-        candidates: impl IntoIterator<Item = T>,
-    ) -> Vec<String> {
+    pub fn matching<T: AsRef<str>>(&self, candidates: impl IntoIterator<Item = T>) -> Vec<String> {
         let typed = self.value.to_lowercase();
         let (mut first, mut rest) = (Vec::new(), Vec::new());
         for candidate in candidates {
-            let candidate = candidate.into();
+            let candidate = candidate.as_ref();
             match candidate.to_lowercase().find(&typed) {
-                Some(0) => first.push(candidate),
-                Some(_) => rest.push(candidate),
+                Some(0) => first.push(candidate.to_owned()),
+                Some(_) => rest.push(candidate.to_owned()),
                 None => {}
             }
         }

@@ -72,9 +72,10 @@ pub struct SetOffers {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a tool nor a set of tools",
     label = "a box cannot take this",
-    note = "a `Tool::new(..)` builder becomes a tool with `.call(..)`",
     note = "the tool of a function `search` with `#[tool]` is `search::tool()`; several are `tools![search, ..]`",
-    note = "a value has tools when `#[toolset]` stands above an `impl` block of its type"
+    note = "a `Tool::new(..)` builder becomes a tool with `.call(..)`",
+    note = "a value has tools when `#[toolset]` stands above an `impl` block of its type",
+    note = "a name, a description, a schema and a function go to `raw_tool` or `register_raw`"
 )]
 pub trait IntoTools {
     /// Returns the tools, in order.

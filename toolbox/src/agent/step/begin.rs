@@ -77,7 +77,8 @@ impl ActiveRun {
         let shared = given.get::<SharedBudget>().into_iter().chain(&agent.settings.shared_budgets);
         let shared: Vec<_> = shared.cloned().collect();
         let mut account = RunAccount::new(&above.budgets, &agent.settings, &shared);
-        let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
+        let token =
+            given.given_cancellation().map(CancellationToken::child_token).unwrap_or_default();
         let jobs = Jobs::new();
         let mut context = given
             .clone()

@@ -103,7 +103,7 @@ fn take_context(
     let restored = recorded.restore();
     if setup.restores_context {
         let (given, mut context) = (&setup.context, restored);
-        if let Some(token) = given.cancellation() {
+        if let Some(token) = given.given_cancellation() {
             context = context.with_cancellation(token.clone());
         }
         if let Some(deadline) = given.deadline() {

@@ -105,7 +105,7 @@ impl Server {
         deferred: bool,
         shared: Arc<SharedState>,
     ) -> Arc<Self> {
-        let gone = shared.closed.child();
+        let gone = shared.closed.child_token();
         Arc::new(Self {
             name,
             #[cfg(feature = "mcp-oauth")]

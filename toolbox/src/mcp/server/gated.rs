@@ -118,7 +118,7 @@ fn admit_boxed(
     let context = context(&scope.meta, peer, channel);
     if let Some(rounds) = rounds {
         // The call may outlast this request.
-        let own_cancellation = running.ending().child();
+        let own_cancellation = running.ending().child_token();
         let (context, reports) = with_reports(context.with_cancellation(own_cancellation.clone()));
         let call = SuspendableCall::start(run(context), rounds, reports, own_cancellation);
         let attached = attached(identity());

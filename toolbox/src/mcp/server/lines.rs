@@ -225,7 +225,7 @@ impl LineConnection {
     }
 
     fn request(&mut self, request: &RequestFrame<'_>) -> Begun {
-        let cancellation = self.running.ending().child();
+        let cancellation = self.running.ending().child_token();
         let open = match self.open.begin(&request.id, &cancellation) {
             Ok(open) => open,
             // On one stream, an error under this id would be taken for the answer to the first

@@ -294,7 +294,7 @@ impl Endpoint {
         meta: RequestMeta,
         peer: &PeerIdentity,
     ) -> Response {
-        let cancellation = self.running.ending().child();
+        let cancellation = self.running.ending().child_token();
         let (outbox, notes) = mpsc::channel(WAITING);
         let exchange = Exchange {
             shared: &self.shared,

@@ -80,7 +80,7 @@ impl HttpSessions {
             next_stream: AtomicU64::new(0),
             hears_changes: AtomicBool::new(false),
             used_at: Mutex::new(Instant::now()),
-            ended: running.ending().child(),
+            ended: running.ending().child_token(),
             timer: Mutex::default(),
         });
         let version = match &*session.lifecycle.lock() {
@@ -142,7 +142,7 @@ impl HttpSession {
 
     /// Returns a token for a request, which is cancelled with the session.
     pub(super) fn cancellation(&self) -> CancellationToken {
-        self.ended.child()
+        self.ended.child_token()
     }
 
     /// Returns a stream for the answer to a request, with its number.

@@ -46,7 +46,7 @@ impl PendingTask {
             slot,
             ttl,
             state: Arc::clone(&state),
-            cancellation: context.cancellation().cloned().unwrap_or_default(),
+            cancellation: context.cancellation(),
             channel: context.get::<Caller>().map(|caller| Arc::clone(caller.channel())),
             completions,
         };
