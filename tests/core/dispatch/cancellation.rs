@@ -117,9 +117,10 @@ async fn what_a_tool_starts_is_told_by_the_token_of_its_call() {
         let (sender, mut ends) = mpsc::unbounded_channel();
         let toolbox = ToolBox::builder().tool(start::tool()).state(sender).build().unwrap();
         let token = CancellationToken::new();
-        let context = match is_given {
-            true => ToolContext::new().with_cancellation(token.child_token()),
-            false => ToolContext::new(),
+        let context = if is_given {
+            ToolContext::new().with_cancellation(token.child_token())
+        } else {
+            ToolContext::new()
         };
         assert_eq!(toolbox.call_in(&context, ToolCall::new("1", "start", "")).await.text(), "ok");
         token.cancel();
@@ -134,7 +135,7 @@ async fn a_future_runs_until_the_token_is_cancelled() {
     assert_eq!(token.run_until_cancelled(async { 5 }).await, Some(5));
     let (ended, ()) =
         tokio::join!(token.run_until_cancelled(std::future::pending::<u8>()), async {
-            token.cancel()
+            token.cancel();
         });
     assert_eq!(ended, None);
     assert_eq!(token.run_until_cancelled(async { 5 }).await, None);
