@@ -233,7 +233,10 @@ fn written(reply: &Reply) -> Vec<&Part> {
         Part::Other(_) => echo(part)
             .is_some_and(|step| is_opaque(step) && (is_whole(reply) || is_answered(reply, step))),
     });
-    parts.collect()
+    let kept: Vec<&Part> = parts.collect();
+    // Reasoning that nothing follows says nothing.
+    let is_bare = kept.iter().all(|part| matches!(part, Part::Reasoning { .. }));
+    if is_bare { Vec::new() } else { kept }
 }
 
 /// Returns `true` if the reply was not cut off, so that a call by the service itself has its
