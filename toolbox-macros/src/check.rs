@@ -9,7 +9,7 @@ use crate::constraints;
 use crate::diag::{Diagnostics, list, nearest};
 use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
-use crate::literal::{self, Spelled};
+use crate::literal::{self, Spelled, SuppliedType};
 use crate::model::{ArgumentModel, Text, ToolModel, type_text};
 
 /// The longest name that every provider accepts.
@@ -91,6 +91,12 @@ fn signature(
                 });
         }
     }
+    if let Some(Type::Never(output)) = &function.output {
+        errors
+            .error(output, format!("{label} never returns"))
+            .help("take `-> !` out: a function that ends returns `()`")
+            .note(format!("the result of a {noun} is what its function returns"));
+    }
     if let Some(token) = &function.unsafety {
         errors
             .error(token, format!("{label} is unsafe"))
@@ -138,6 +144,9 @@ fn signature(
 }
 
 fn name(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
+    if model.name_value.is_some() {
+        return;
+    }
     let (name, noun) = (&model.name, model.kind.noun());
     let why = "some model providers reject the whole request when one name breaks this rule";
     let given = model.name_span;
@@ -230,6 +239,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
             .help(format!("take it by value or by shared reference: `{name}: {shared}`"))
             .note("the value is lent from the model's call for as long as the tool runs; nothing reads it back");
     }
+    supplied(argument, model, errors);
     if literal::mentions_impl(&argument.ty) {
         errors
             .error(&argument.ty, format!("argument `{name}` of {tool} has no concrete type"))
@@ -240,13 +250,29 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
         errors.leave_to_the_compiler();
     }
     if let Some(object) = literal::trait_object(&argument.ty) {
-        let object = type_text(&Type::TraitObject(object.clone()));
+        let mut text = type_text(&Type::TraitObject(object.clone()));
+        // A trait of the user's own may have them as supertraits; those of functions have not.
+        if is_function_trait(object) {
+            for bound in [" + Send", " + Sync"] {
+                if !text.contains(bound) {
+                    text.push_str(bound);
+                }
+            }
+        }
+        let object = text;
         errors
             .error(&argument.ty, format!("argument `{name}` of {tool} is a trait object"))
             .help(format!("share it in an `Arc`: `{name}: State<Arc<{object}>>`"))
             .note(format!(
                 "the program gives it to the box as a state of that type: `.state::<Arc<{object}>>(Arc::new(..))`"
             ));
+    }
+    if let Some(pointer) = literal::function_pointer(&argument.ty) {
+        let pointer = type_text(pointer);
+        errors
+            .error(&argument.ty, format!("argument `{name}` of {tool} is a function"))
+            .help(format!("let the program supply it: `{name}: State<{pointer}>`"))
+            .note("a model writes values, and no function is one");
     }
     if let Some(reference) = literal::borrowed_for_ever(&argument.ty) {
         let shorter = type_text(&argument.ty).replacen("'static ", "", 1);
@@ -276,6 +302,51 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
     } else {
         constraints::check(argument, model, errors);
     }
+}
+
+/// Checks an argument that the program supplies, as its spelling shows.
+fn supplied(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
+    let (name, tool) = (&argument.name, model.label());
+    match literal::supplied(&argument.ty) {
+        Some(SuppliedType::Itself) if argument.default.is_some() => {
+            errors
+                .error(
+                    &argument.ty,
+                    format!(
+                        "argument `{name}` of {tool} has a default, and the program supplies it"
+                    ),
+                )
+                .help("take `#[arg(..)]` out: it describes and bounds what the model fills in");
+        }
+        Some(SuppliedType::AroundContext) => {
+            errors
+                .error(
+                    &argument.ty,
+                    format!("argument `{name}` of {tool} wraps the context of the call"),
+                )
+                .help(format!("take the context itself: `{name}: &ToolContext`"))
+                .note("each call has one");
+        }
+        Some(SuppliedType::AroundState(instead)) => {
+            errors
+                .error(&argument.ty, format!("argument `{name}` of {tool} wraps a state"))
+                .help(format!("write `{name}: {instead}`"))
+                .note("a `State` is shared by all calls, and holds what was given to the box with `.state(..)`");
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether a trait object is one of `Fn`, `FnMut` and `FnOnce`.
+fn is_function_trait(object: &syn::TypeTraitObject) -> bool {
+    object.bounds.iter().any(|bound| match bound {
+        syn::TypeParamBound::Trait(bound) => bound
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| matches!(last.arguments, syn::PathArguments::Parenthesized(_))),
+        _ => false,
+    })
 }
 
 fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {

@@ -7,7 +7,7 @@ use syn::Type;
 use crate::args::{self, Range};
 use crate::diag::Diagnostics;
 use crate::kind::Kind;
-use crate::literal::{Literal, Spelled, literal, spelled};
+use crate::literal::{Literal, Spelled, is_non_zero, literal, shape, spelled};
 use crate::model::{ArgumentModel, Default_, ToolModel, type_text};
 
 /// Checks the constraints of one argument, and the literals that must satisfy them.
@@ -32,7 +32,7 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
     let Some((range, span)) = &argument.range else { return };
     let (name, tool, ty) = (&argument.name, model.label(), type_text(&argument.ty));
     let kind = spelled(&argument.ty);
-    if matches!(kind, Spelled::Text | Spelled::Boolean | Spelled::List | Spelled::Map) {
+    if !matches!(kind, Spelled::Integer(..) | Spelled::Float | Spelled::Other) {
         errors
             .error_at(
                 *span,
@@ -41,6 +41,7 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
             .help(match kind {
                 Spelled::Text => "bound the number of characters with `length`",
                 Spelled::List | Spelled::Map => "bound the number of its items with `length`",
+                Spelled::Time => "take `range` out, and look at the time in the function",
                 _ => "take `range` out",
             });
         return;
@@ -58,6 +59,18 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
         return;
     }
     let Spelled::Integer(least, greatest) = kind else { return };
+    let element = type_text(shape(&argument.ty).ty);
+    for end in [&range.low, &range.high].into_iter().flatten() {
+        if matches!(literal(end), Some(Literal::Float(_))) {
+            errors
+                .error(
+                    end,
+                    format!("the range of argument `{name}` of {tool} ends in a fraction, and `{element}` holds whole numbers"),
+                )
+                .help("write whole numbers: `range = 1..=50`; or take an `f64`");
+            return;
+        }
+    }
     let beyond = |end: &TokenStream, spare: i128| match literal(end) {
         Some(Literal::Integer(end)) if end < least => Some(("begins", least)),
         Some(Literal::Integer(end)) if end > greatest.saturating_add(spare) => {
@@ -70,7 +83,6 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
         if let Some(end) = end
             && let Some((verb, bound)) = beyond(end, spare)
         {
-            let element = type_text(crate::literal::shape(&argument.ty).ty);
             errors
                 .error(
                     end,
@@ -87,14 +99,20 @@ fn length(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics)
     let Some((range, span)) = &argument.length else { return };
     let (name, tool, ty) = (&argument.name, model.label(), type_text(&argument.ty));
     let kind = spelled(&argument.ty);
-    let number = matches!(kind, Spelled::Integer(..) | Spelled::Float);
-    if number || kind == Spelled::Boolean {
+    let (has, help) = match kind {
+        Spelled::Integer(..) | Spelled::Float => ("has none", "bound a number with `range`"),
+        Spelled::Boolean | Spelled::Time => ("has none", "take `length` out"),
+        Spelled::Character => ("is always one character", "take `length` out, or take a `String`"),
+        Spelled::Fixed => ("always has the same", "take `length` out, or take a `Vec`"),
+        Spelled::Text | Spelled::List | Spelled::Map | Spelled::Other => ("", ""),
+    };
+    if !help.is_empty() {
         errors
             .error_at(
                 *span,
-                format!("argument `{name}` of {tool} has a `length`, and `{ty}` has none"),
+                format!("argument `{name}` of {tool} has a `length`, and `{ty}` {has}"),
             )
-            .help(if number { "bound a number with `range`" } else { "take `length` out" });
+            .help(help);
         return;
     }
     for end in [&range.low, &range.high].into_iter().flatten() {
@@ -110,7 +128,7 @@ fn length(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics)
 fn pattern(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some(pattern) = &argument.pattern else { return };
     let (name, tool, ty) = (&argument.name, model.label(), type_text(&argument.ty));
-    if !matches!(spelled(&argument.ty), Spelled::Text | Spelled::Other) {
+    if !matches!(spelled(&argument.ty), Spelled::Text | Spelled::Character | Spelled::Other) {
         errors
             .error(
                 pattern,
@@ -154,7 +172,7 @@ pub(crate) fn keeps(
     let Some(literal) = literal(value) else { return };
     let (name, tool) = (&argument.name, model.label());
     let mut refuse = |rule: String| {
-        let literal = value.to_token_stream().to_string().replace("- ", "-");
+        let literal = value.to_token_stream().to_string().replace("- ", "-").replace("! [", "![");
         errors
             .error(value, format!("{what} `{literal}` of argument `{name}` of {tool} {rule}"))
             .help(format!("change `{literal}`, or the constraint"))
@@ -176,11 +194,22 @@ pub(crate) fn keeps(
                 refuse(format!("does not match its pattern `{}`", pattern.value()));
             }
         }
+        Literal::List(count) => {
+            if let Some((length, _)) = &argument.length
+                && let Ok(items) = i128::try_from(*count)
+                && !length.holds(&Literal::Integer(items))
+            {
+                let items = if *count == 1 { "item" } else { "items" };
+                refuse(format!("has {count} {items}, and its length is `{}`", length.to_text()));
+            }
+        }
         number => {
             if let Some((range, _)) = &argument.range
                 && !range.holds(number)
             {
                 refuse(format!("is not in its range `{}`", range.to_text()));
+            } else if *number == Literal::Integer(0) && is_non_zero(shape(&argument.ty).ty) {
+                refuse(format!("is none of a `{}`", type_text(&argument.ty)));
             }
         }
     }

@@ -12,7 +12,7 @@ pub(crate) use toolset::{toolset, toolset_stand_in};
 
 use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
-use crate::literal::{mentions_impl, with_lifetimes};
+use crate::literal::{generic, is_non_zero, mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
@@ -20,12 +20,12 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let (vis, ty) = (&function.vis, &model.ty);
     let cfgs = cfgs(&function.attrs);
     let krate = &model.krate;
-    let name = key_literal(model);
+    let name = key_of(model);
     let noun = model.kind.noun();
     let doc = format!("The {noun} `{}`; [`{ty}::{noun}`] returns it.", model.name);
     let called = &function.ident;
     let own_name = match model.kind {
-        Kind::Resource => name_literal(model).to_token_stream(),
+        Kind::Resource => name_of(model),
         Kind::Tool | Kind::Prompt => quote!(Self::NAME),
     };
     let tool = tool(function, model, &own_name, &quote!(#called));
@@ -161,17 +161,23 @@ fn value(model: &ToolModel, tool: &TokenStream, set: Option<&Ident>) -> TokenStr
 }
 
 /// Returns the text that tells one from another in a box: the name, or the URI of a resource.
-fn key_literal(model: &ToolModel) -> proc_macro2::Literal {
+fn key_of(model: &ToolModel) -> TokenStream {
     match &model.uri {
-        Some(uri) => uri.text.token(),
-        None => name_literal(model),
+        Some(uri) => uri.text.to_token_stream(),
+        None => name_of(model),
     }
 }
 
-fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
+/// Returns the name: a literal, or a constant that is checked when the crate is compiled.
+fn name_of(model: &ToolModel) -> TokenStream {
+    if let Some(value) = &model.name_value {
+        let krate = &model.krate;
+        let checked = quote_spanned!(ends(value).0=> #krate::__private::checked_name);
+        return quote!(const { #checked(#value) });
+    }
     let mut literal = proc_macro2::Literal::string(&model.name);
     literal.set_span(model.name_span);
-    literal
+    literal.to_token_stream()
 }
 
 /// Returns the expression that makes one tool: its signature, and a closure that serves its calls.
@@ -359,7 +365,9 @@ fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
         let name = default_name(at);
         let value = match default {
             Default_::OfType(span) => quote_spanned!(*span=> ::core::default::Default::default()),
-            Default_::Expression(value) => of_text(value, &ty).unwrap_or_else(|| value.clone()),
+            Default_::Expression(value) => {
+                of_literal(value, &argument.ty).unwrap_or_else(|| value.clone())
+            }
         };
         quote!(#(#cfgs)* let #name: fn() -> #ty = || #value;)
     });
@@ -468,6 +476,26 @@ fn of_text(value: &TokenStream, ty: &TokenStream) -> Option<TokenStream> {
     Some(quote_spanned!(text.span()=> (&&&__private::KindOf::<#ty>::new()).of_text(#text)))
 }
 
+/// Returns a value of a type from a literal that is not of the type itself: text for a `String`, a
+/// value for an `Option` of it, a number for one that is never zero.
+fn of_literal(value: &TokenStream, ty: &Type) -> Option<TokenStream> {
+    let of_static = with_lifetimes(ty.to_token_stream(), "static");
+    if let Some(text) = of_text(value, &of_static) {
+        return Some(text);
+    }
+    let trees = crate::args::ungrouped(value.clone()).into_iter();
+    let unsigned: TokenStream = trees.skip_while(|tree| tree.to_string() == "-").collect();
+    let literal = syn::parse2::<syn::Lit>(crate::args::ungrouped(unsigned)).ok()?;
+    let span = literal.span();
+    if let Some(inner) = generic(ty, "Option") {
+        let value = of_literal(value, inner).unwrap_or_else(|| value.clone());
+        return Some(quote_spanned!(span=> ::core::option::Option::Some(#value)));
+    }
+    // The checks have refused a zero.
+    (is_non_zero(ty) && matches!(literal, syn::Lit::Int(_)))
+        .then(|| quote_spanned!(span=> <#ty>::new(#value).unwrap()))
+}
+
 /// Returns a value of an argument's type as JSON.
 fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
@@ -477,7 +505,7 @@ fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let made = quote_spanned!(start=> &#name #none);
     let example = method((start, end), &quote!(__Example), "example");
     let write = quote!(#example(#made));
-    let value = of_text(value, &ty).unwrap_or_else(|| value.clone());
+    let value = of_literal(value, &argument.ty).unwrap_or_else(|| value.clone());
     quote!({ let #name: fn() -> #ty = || #value; #write })
 }
 

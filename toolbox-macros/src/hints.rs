@@ -162,13 +162,25 @@ const FOREIGN: &[&str] =
 
 /// Returns whether an attribute on an argument belongs to another macro and `#[arg(...)]` is meant.
 pub(crate) fn is_foreign(attribute: &Attribute) -> bool {
-    FOREIGN.iter().any(|name| attribute.path().is_ident(name))
+    FOREIGN.iter().any(|name| attribute.path().is_ident(name)) || is_conditional(attribute)
+}
+
+/// Returns whether an attribute is a `#[cfg_attr(..)]` around `#[arg(..)]`: the compiler decides it
+/// after this macro.
+fn is_conditional(attribute: &Attribute) -> bool {
+    let Meta::List(list) = &attribute.meta else { return false };
+    let is_arg = |tokens: &TokenStream| first_word(tokens) == "arg";
+    attribute.path().is_ident("cfg_attr")
+        && crate::args::split(list.tokens.clone()).iter().skip(1).any(is_arg)
 }
 
 /// Returns the spelling in `#[arg(...)]` of another macro's attribute.
 pub(crate) fn instead(attribute: &Attribute) -> &'static str {
     if attribute.path().is_ident("description") || attribute.path().is_ident("desc") {
         return DESCRIBE;
+    }
+    if is_conditional(attribute) {
+        return "write `#[arg(..)]` itself, or the function twice, each under a `#[cfg(..)]`";
     }
     let Meta::List(list) = &attribute.meta else { return DESCRIBE };
     let first = first_word(&list.tokens);

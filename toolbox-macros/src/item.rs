@@ -37,6 +37,16 @@ pub(crate) struct Receiver {
     pub(crate) kind: ReceiverKind,
 }
 
+impl Receiver {
+    /// Returns whether its type is not `Self`, nor around it.
+    pub(crate) fn names_another_type(&self) -> bool {
+        match &self.kind {
+            ReceiverKind::Typed(ty) => mention(ty.to_token_stream(), "Self").is_none(),
+            _ => false,
+        }
+    }
+}
+
 /// The form in which a method takes `self`.
 pub(crate) enum ReceiverKind {
     /// `&self`

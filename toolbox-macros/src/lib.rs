@@ -13,6 +13,7 @@ mod hints;
 mod item;
 mod kind;
 mod literal;
+mod manifest;
 mod model;
 mod tools;
 mod toolset;
@@ -23,6 +24,7 @@ mod tests;
 
 use kind::Kind;
 use proc_macro::TokenStream;
+use proc_macro2::TokenStream as TokenStream2;
 
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -66,11 +68,7 @@ pub fn carrier(carried: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Expands `#[tool]`, `#[prompt]` or `#[resource]` on a function: parse, check, expand.
-fn function_tokens(
-    kind: Kind,
-    options: proc_macro2::TokenStream,
-    item: &proc_macro2::TokenStream,
-) -> proc_macro2::TokenStream {
+fn function_tokens(kind: Kind, options: TokenStream2, item: &TokenStream2) -> TokenStream2 {
     use quote::ToTokens as _;
     let function: item::Function = match syn::parse2(item.clone()) {
         Ok(function) => function,
@@ -86,7 +84,12 @@ fn function_tokens(
         Kind::Resource => uri::ResourceUri::split_off(options, &function, &mut errors),
         Kind::Tool | Kind::Prompt => (None, options),
     };
-    let options = args::parse(options, kind.options(), kind.attribute_with_options(), &mut errors);
+    let options = if is_key_value() {
+        errors.leave_to_the_compiler();
+        Vec::new()
+    } else {
+        args::parse(options, kind.options(), kind.attribute_with_options(), &mut errors)
+    };
     if let Some(second) = function.ours.first() {
         item::second_attribute(kind, second, &mut errors);
     }
@@ -105,5 +108,16 @@ fn function_tokens(
         let errors = errors.into_tokens();
         [stand_in, errors].into_iter().collect()
     };
-    [function.into_token_stream(), tool].into_iter().collect()
+    // Outside of an `impl` block, rustc would report a `self` of a type of its own as well.
+    let is_stray = function.receiver.as_ref().is_some_and(item::Receiver::names_another_type);
+    let function = if is_stray { TokenStream2::new() } else { function.into_token_stream() };
+    [function, tool].into_iter().collect()
+}
+
+/// Returns whether the attribute is written `#[tool = ..]`, which rustc reports by itself.
+fn is_key_value() -> bool {
+    proc_macro::is_available()
+        && proc_macro::Span::call_site().source_text().is_some_and(|attribute| {
+            attribute.split('(').next().is_some_and(|before| before.contains('='))
+        })
 }

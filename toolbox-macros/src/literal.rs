@@ -5,6 +5,7 @@ use quote::ToTokens;
 use syn::{GenericArgument, Lit, PathArguments, Type};
 
 use crate::args::{self, Range};
+use crate::model::type_text;
 
 /// The kind of a type, judged by its spelling: enough to refuse clear contradictions.
 ///
@@ -17,8 +18,14 @@ pub(crate) enum Spelled {
     Integer(i128, i128),
     Float,
     Text,
+    /// A `char`.
+    Character,
     Boolean,
     List,
+    /// An array or a tuple, whose length its type decides.
+    Fixed,
+    /// A time, or a point in time.
+    Time,
     Map,
     Other,
 }
@@ -75,8 +82,10 @@ pub(crate) fn generic<'a>(ty: &'a Type, wanted: &str) -> Option<&'a Type> {
 /// Returns the kind of a type.
 pub(crate) fn spelled(ty: &Type) -> Spelled {
     let ty = shape(ty).ty;
-    if matches!(ty, Type::Slice(_) | Type::Array(_)) {
-        return Spelled::List;
+    match ty {
+        Type::Slice(_) => return Spelled::List,
+        Type::Array(_) | Type::Tuple(_) => return Spelled::Fixed,
+        _ => {}
     }
     let Some((name, arguments)) = standard(ty) else { return Spelled::Other };
     let bare = matches!(arguments, PathArguments::None);
@@ -86,10 +95,16 @@ pub(crate) fn spelled(ty: &Type) -> Spelled {
         }
         "HashMap" | "BTreeMap" if !bare => Spelled::Map,
         _ if !bare => Spelled::Other,
-        "i8" => Spelled::Integer(i8::MIN.into(), i8::MAX.into()),
-        "i16" => Spelled::Integer(i16::MIN.into(), i16::MAX.into()),
-        "i32" => Spelled::Integer(i32::MIN.into(), i32::MAX.into()),
-        "i64" | "isize" => Spelled::Integer(i64::MIN.into(), i64::MAX.into()),
+        "NonZeroU8" => Spelled::Integer(1, u8::MAX.into()),
+        "NonZeroU16" => Spelled::Integer(1, u16::MAX.into()),
+        "NonZeroU32" => Spelled::Integer(1, u32::MAX.into()),
+        "NonZeroU64" | "NonZeroUsize" => Spelled::Integer(1, u64::MAX.into()),
+        "i8" | "NonZeroI8" => Spelled::Integer(i8::MIN.into(), i8::MAX.into()),
+        "i16" | "NonZeroI16" => Spelled::Integer(i16::MIN.into(), i16::MAX.into()),
+        "i32" | "NonZeroI32" => Spelled::Integer(i32::MIN.into(), i32::MAX.into()),
+        "i64" | "isize" | "NonZeroI64" | "NonZeroIsize" => {
+            Spelled::Integer(i64::MIN.into(), i64::MAX.into())
+        }
         "i128" => Spelled::Integer(i128::MIN, i128::MAX),
         "u8" => Spelled::Integer(0, u8::MAX.into()),
         "u16" => Spelled::Integer(0, u16::MAX.into()),
@@ -97,10 +112,17 @@ pub(crate) fn spelled(ty: &Type) -> Spelled {
         "u64" | "usize" => Spelled::Integer(0, u64::MAX.into()),
         "u128" => Spelled::Integer(0, i128::MAX),
         "f32" | "f64" => Spelled::Float,
-        "str" | "String" | "char" | "Path" | "PathBuf" => Spelled::Text,
+        "str" | "String" | "Path" | "PathBuf" => Spelled::Text,
+        "char" => Spelled::Character,
+        "Duration" | "SystemTime" => Spelled::Time,
         "bool" => Spelled::Boolean,
         _ => Spelled::Other,
     }
+}
+
+/// Returns whether a type is written as one of the integers that are never zero.
+pub(crate) fn is_non_zero(ty: &Type) -> bool {
+    standard(ty).is_some_and(|(name, _)| name.starts_with("NonZero"))
 }
 
 /// The value of a literal.
@@ -109,11 +131,17 @@ pub(crate) enum Literal {
     Integer(i128),
     Float(f64),
     Text(String),
+    /// A list, with the number of its elements.
+    List(usize),
 }
 
-/// Returns the value of tokens that are a literal: a number with or without a sign, or text.
+/// Returns the value of tokens that are a literal: a number with or without a sign, text, or the
+/// number of elements of `[..]`, `&[..]` and `vec![..]`.
 pub(crate) fn literal(tokens: &TokenStream) -> Option<Literal> {
     let tokens = args::ungrouped(tokens.clone());
+    if let Some(count) = elements(&tokens) {
+        return Some(Literal::List(count));
+    }
     let mut trees = tokens.clone().into_iter();
     let negative = matches!(
         trees.next(),
@@ -134,6 +162,24 @@ pub(crate) fn literal(tokens: &TokenStream) -> Option<Literal> {
     }
 }
 
+/// Returns the number of elements of a list that is written out.
+fn elements(tokens: &TokenStream) -> Option<usize> {
+    use proc_macro2::{Delimiter, TokenTree};
+    let trees: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    let is = |tree: &TokenTree, wanted: char| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == wanted);
+    let group = match &trees[..] {
+        [TokenTree::Group(group)] => group,
+        [and, TokenTree::Group(group)] if is(and, '&') => group,
+        [TokenTree::Ident(vec), bang, TokenTree::Group(group)] if vec == "vec" && is(bang, '!') => {
+            group
+        }
+        _ => return None,
+    };
+    // Of `[x; n]`, the compiler knows the length.
+    let repeats = group.stream().into_iter().any(|tree| is(&tree, ';'));
+    (group.delimiter() == Delimiter::Bracket && !repeats).then(|| args::split(group.stream()).len())
+}
+
 impl Literal {
     /// Compares two numbers.
     pub(crate) fn compare(&self, other: &Self) -> Option<std::cmp::Ordering> {
@@ -144,7 +190,7 @@ impl Literal {
         let float = |number: &Self| match number {
             Self::Integer(number) => Some(*number as f64),
             Self::Float(number) => Some(*number),
-            Self::Text(_) => None,
+            Self::Text(_) | Self::List(_) => None,
         };
         match (self, other) {
             (Self::Integer(one), Self::Integer(two)) => Some(one.cmp(two)),
@@ -197,7 +243,8 @@ pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// Returns the trait object in an argument's type: by itself, after `&`, or in a `State`.
+/// Returns the trait object in an argument's type: by itself, after `&`, in a `State`, or in
+/// `Box`, `Arc`, `Rc`, `Option` and `Vec`.
 ///
 /// A `State` is judged by its name, to say what to write instead: the types only tell that none of
 /// the traits of arguments holds, which is the error of an alias of it. A type of the user's own
@@ -208,18 +255,130 @@ pub(crate) fn trait_object(ty: &Type) -> Option<&syn::TypeTraitObject> {
         Type::Reference(inner) => trait_object(&inner.elem),
         Type::Paren(inner) => trait_object(&inner.elem),
         Type::Group(inner) => trait_object(&inner.elem),
-        Type::Path(path) => {
-            let segments = &path.path.segments;
-            let ours = segments.len() == 1 || segments.first()?.ident == "toolbox";
-            let state = segments.last().filter(|last| ours && last.ident == "State")?;
-            let PathArguments::AngleBracketed(list) = &state.arguments else { return None };
-            match list.args.first()? {
-                GenericArgument::Type(ty) => trait_object(ty),
+        _ => match state(ty) {
+            // What a `State` holds may be shared already.
+            Some(inner) => match inner {
+                Type::TraitObject(object) => Some(object),
                 _ => None,
-            }
-        }
+            },
+            None => ["Box", "Arc", "Rc", "Option", "Vec"]
+                .iter()
+                .find_map(|name| generic(ty, name))
+                .and_then(trait_object),
+        },
+    }
+}
+
+/// Returns the pointer to a function that a type is or holds.
+pub(crate) fn function_pointer(ty: &Type) -> Option<&Type> {
+    match ty {
+        Type::FnPtr(_) => Some(ty),
+        Type::Reference(inner) => function_pointer(&inner.elem),
+        Type::Paren(inner) => function_pointer(&inner.elem),
+        Type::Group(inner) => function_pointer(&inner.elem),
+        _ => ["Box", "Arc", "Rc", "Option", "Vec"]
+            .iter()
+            .find_map(|name| generic(ty, name))
+            .and_then(function_pointer),
+    }
+}
+
+/// Returns the arguments of a type of this crate, by the last segment of its path.
+fn own<'a>(ty: &'a Type, name: &str) -> Option<&'a PathArguments> {
+    let Type::Path(path) = ty else { return None };
+    let segments = &path.path.segments;
+    let ours = segments.len() == 1 || segments.first()?.ident == "toolbox";
+    let last = segments.last().filter(|last| ours && last.ident == name)?;
+    Some(&last.arguments)
+}
+
+/// Returns the `T` of a `State<T>`.
+fn state(ty: &Type) -> Option<&Type> {
+    let PathArguments::AngleBracketed(list) = own(ty, "State")? else { return None };
+    match list.args.first()? {
+        GenericArgument::Type(ty) => Some(ty),
         _ => None,
     }
+}
+
+/// What the program supplies, as a type's spelling shows it.
+pub(crate) enum SuppliedType {
+    /// `ToolContext`, `State<T>` or `Option<State<T>>`, or a reference to one.
+    Itself,
+    /// A type around the context.
+    AroundContext,
+    /// A type around a state, with the text of the type to write instead.
+    AroundState(String),
+}
+
+/// Returns what the program supplies in an argument of a type.
+pub(crate) fn supplied(ty: &Type) -> Option<SuppliedType> {
+    let bare = without_references(ty);
+    let optional = generic(bare, "Option");
+    let is_context = |ty: &Type| own(ty, "ToolContext").is_some();
+    if is_context(bare) || state(bare).is_some() || optional.is_some_and(|ty| state(ty).is_some()) {
+        return Some(SuppliedType::Itself);
+    }
+    let (mut context, mut states) = (false, 0);
+    let whole = each_part(bare.clone(), &mut |part| {
+        context |= is_context(part);
+        let inner = state(part)?.clone();
+        states += 1;
+        Some(inner)
+    });
+    match (context, states) {
+        (true, _) => Some(SuppliedType::AroundContext),
+        (false, 0) => None,
+        // A state is shared already.
+        _ => match ["Arc", "Rc", "Box"].iter().find_map(|name| generic(bare, name)) {
+            Some(inner) if state(without_references(inner)).is_some() => {
+                Some(SuppliedType::AroundState(type_text(without_references(inner))))
+            }
+            _ => Some(SuppliedType::AroundState(format!("State<{}>", type_text(&whole)))),
+        },
+    }
+}
+
+fn without_references(ty: &Type) -> &Type {
+    match ty {
+        Type::Reference(inner) => without_references(&inner.elem),
+        Type::Paren(inner) => without_references(&inner.elem),
+        Type::Group(inner) => without_references(&inner.elem),
+        _ => ty,
+    }
+}
+
+/// Replaces parts of a type, from the outside: a part that is replaced is not looked into.
+fn each_part(mut ty: Type, replaced: &mut dyn FnMut(&Type) -> Option<Type>) -> Type {
+    if let Some(instead) = replaced(&ty) {
+        return instead;
+    }
+    let mut replace = |part: &mut Type| {
+        let whole = std::mem::replace(part, Type::Verbatim(TokenStream::new()));
+        *part = each_part(whole, replaced);
+    };
+    match &mut ty {
+        Type::Reference(inner) => replace(&mut inner.elem),
+        Type::Paren(inner) => replace(&mut inner.elem),
+        Type::Group(inner) => replace(&mut inner.elem),
+        Type::Slice(inner) => replace(&mut inner.elem),
+        Type::Array(inner) => replace(&mut inner.elem),
+        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(replace),
+        Type::Path(path) => {
+            let lists =
+                path.path.segments.iter_mut().filter_map(|segment| match &mut segment.arguments {
+                    PathArguments::AngleBracketed(list) => Some(list),
+                    _ => None,
+                });
+            for argument in lists.flat_map(|list| &mut list.args) {
+                if let GenericArgument::Type(part) = argument {
+                    replace(part);
+                }
+            }
+        }
+        _ => {}
+    }
+    ty
 }
 
 /// Returns whether a type is known to be unsized: rustc reports this for an argument, with the

@@ -12,6 +12,7 @@ use crate::docs::{Docs, take_arguments};
 use crate::hints;
 use crate::item::{Argument, Function};
 use crate::kind::Kind;
+use crate::manifest;
 use crate::uri::ResourceUri;
 
 /// A tool, a prompt or a resource.
@@ -23,10 +24,13 @@ pub(crate) struct ToolModel {
     /// In milliseconds.
     pub(crate) fresh_for: Option<u64>,
     pub(crate) public: Option<Span>,
-    /// The path of the runtime crate: `::toolbox`, or the value of `crate = …`.
+    /// The path of the runtime crate: `::toolbox`, its name in the manifest, or the value of
+    /// `crate = …`.
     pub(crate) krate: TokenStream,
     pub(crate) name: String,
     pub(crate) name_span: Span,
+    /// A constant expression of the name; then `name` is that of the function.
+    pub(crate) name_value: Option<TokenStream>,
     /// The type that carries the tool.
     pub(crate) ty: Ident,
     pub(crate) description: Text,
@@ -122,10 +126,10 @@ pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
     attrs.iter().filter(decides).cloned().collect()
 }
 
-/// Returns the path of the runtime crate, `::toolbox`.
+/// Returns the path of the runtime crate: `::toolbox`, or the name that the manifest gives it.
 fn default_krate() -> TokenStream {
     let mut path = <Token![::]>::default().into_token_stream();
-    Ident::new("toolbox", Span::call_site()).to_tokens(&mut path);
+    Ident::new(&manifest::dependency(), Span::call_site()).to_tokens(&mut path);
     path
 }
 
@@ -160,6 +164,7 @@ impl ToolModel {
             krate: krate(options, errors),
             name: function.ident.unraw().to_string(),
             name_span: function.ident.span(),
+            name_value: None,
             ty: function.ident.clone(),
             description: Text::of(&Docs::read(&function.attrs)),
             title: None,
@@ -246,6 +251,9 @@ impl ToolModel {
     fn apply(&mut self, option: &Opt, errors: &mut Diagnostics) {
         let span = option.ident.span();
         match option.name {
+            "name" if is_expression(&option.value) => {
+                self.name_value = Some(option.value.clone());
+            }
             "name" => {
                 if let Some(name) = option.string(errors) {
                     self.name_span = name.span();

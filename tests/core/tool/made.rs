@@ -125,11 +125,11 @@ fn a_default_or_an_example_that_would_be_refused_is_refused() {
         default_of_some(#[arg(default = Some(100), range = 1..=50)] limit: Maybe) => "the default", "at most 50";
         default_of_words(#[arg(default = "wellington".to_owned(), length = ..=5)] place: Words)
             => "the default", "5 characters";
-        default_of_list(#[arg(default = vec![], length = 1..)] tags: Tags) => "the default", "`tags`";
+        default_of_list(#[arg(default = Vec::new(), length = 1..)] tags: Tags) => "the default", "`tags`";
         default_of_pattern(#[arg(default = String::from("A"), pattern = "^[a-z]$")] letter: Words)
             => "the default", "`letter`";
         examples_constant(#[arg(examples(1, FIRST), range = 1..=50)] limit: u32) => "an example of argument `limit`";
-        examples_of_list(#[arg(examples(vec!["a".to_owned()]), length = 2..)] tags: Tags) => "an example of argument `tags`";
+        examples_of_list(#[arg(examples(["a".to_owned()].into()), length = 2..)] tags: Tags) => "an example of argument `tags`";
         example_without [example(limit = 3)] (words: Words, limit: u32) => "an example of it", "missing required argument `words`";
         example_beyond [example(limit = FIRST)] (#[arg(range = ..=50)] limit: u32) => "an example of it", "`limit` must be at most 50";
         example_of_page [example(page = Page { limit: 3, offset: 0 })] (page: Page, words: Words)

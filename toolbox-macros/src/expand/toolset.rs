@@ -1,10 +1,10 @@
 //! Expansion of `#[toolset]`.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens as _, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use super::{carried, local, name_literal, tool, value};
+use super::{carried, local, name_of, tool, value};
 use crate::item::{Function, Impl};
 use crate::kind::Kind;
 use crate::model::{ToolModel, cfgs};
@@ -58,8 +58,8 @@ fn push(
 ) -> TokenStream {
     let cfgs = cfgs(&function.attrs);
     let krate = &model.krate;
-    let (name, ident) = (name_literal(model), &function.ident);
-    let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident));
+    let (name, ident) = (name_of(model), &function.ident);
+    let tool = tool(function, model, &name, &quote!(Self::#ident));
     let push = match (model.kind, with) {
         // The span makes the compiler point at the function that does not fit.
         (Kind::Tool, Some(with)) => {
@@ -95,7 +95,6 @@ fn implementation(
     let self_ty = &block.self_ty;
     let set = quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
             #[allow(deprecated, clippy::vec_init_then_push)]
             fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {

@@ -43,6 +43,29 @@ pub struct Meta {
     pub untrusted: bool,
 }
 
+/// Returns a name that a constant holds; evaluated when the crate of the tool is compiled.
+///
+/// # Panics
+///
+/// If no tool may have the name.
+#[must_use]
+pub const fn checked_name(name: &'static str) -> &'static str {
+    let bytes = name.as_bytes();
+    let mut is_sound = !bytes.is_empty()
+        && bytes.len() <= 64
+        && (bytes[0].is_ascii_alphabetic() || bytes[0] == b'_');
+    let mut at = 0;
+    while at < bytes.len() {
+        is_sound &= bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'_' | b'-');
+        at += 1;
+    }
+    assert!(
+        is_sound,
+        "this is no name of a tool: write 1 to 64 letters, digits, `_` and `-`, and start with a letter or `_`"
+    );
+    name
+}
+
 impl Meta {
     /// The values of options that are not given.
     pub const DEFAULT: Self = Self {

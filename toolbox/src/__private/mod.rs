@@ -16,8 +16,9 @@ pub use kind::{
     kind_of, returned,
 };
 pub use made::{
-    Meta, make_async, make_async_of, make_sync, make_sync_of, tidy, tool_future_must_be_send,
-    two_prompts_of_one_name, two_resources_of_one_uri, two_tools_of_one_name,
+    Meta, checked_name, make_async, make_async_of, make_sync, make_sync_of, tidy,
+    tool_future_must_be_send, two_prompts_of_one_name, two_resources_of_one_uri,
+    two_tools_of_one_name,
 };
 
 #[cfg(feature = "macros")]

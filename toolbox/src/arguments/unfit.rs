@@ -74,6 +74,8 @@ shared! {
 
 impl<T> Reference<Here> for &T {}
 impl<T> Reference<Here> for &mut T {}
+impl<T> Reference<Here> for &[T] {}
+impl<T> Reference<Here> for &mut [T] {}
 
 macro_rules! no_keys {
     ($([$($generic:tt)*] $type:ty),* $(,)?) => {

@@ -12,7 +12,6 @@ impl<T: Token> Github<T> {
 }
 const _: () = ();
 #[automatically_derived]
-#[diagnostic::do_not_recommend]
 impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
     #[allow(deprecated, clippy::vec_init_then_push)]
     fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<::toolbox::Tool> {

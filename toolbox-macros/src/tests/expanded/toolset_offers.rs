@@ -11,7 +11,6 @@ impl Library {
 }
 const _: () = ();
 #[automatically_derived]
-#[diagnostic::do_not_recommend]
 impl ::toolbox::tool::Toolset for Library {
     #[allow(deprecated, clippy::vec_init_then_push)]
     fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<::toolbox::Tool> {

@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool = "search_docs"]
+fn search() {}
+
+fn main() {}
