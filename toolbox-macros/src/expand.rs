@@ -287,6 +287,11 @@ fn ends(tokens: &TokenStream) -> (Span, Span) {
     (first, tokens.last().map_or(first, |token| token.span()))
 }
 
+/// Returns whether a doc comment may have code blocks, or sections for programmers.
+fn is_untidy(text: &str) -> bool {
+    text.contains("```") || text.contains("~~~") || text.lines().any(|line| line.starts_with('#'))
+}
+
 /// Returns an expression of doc lines as one text.
 fn concat(lines: &[TokenStream]) -> TokenStream {
     quote!(::core::concat!(#(#lines, "\n"),*))
@@ -296,7 +301,9 @@ fn concat(lines: &[TokenStream]) -> TokenStream {
 fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     let (description, untidy) = match &model.description {
         Text::Nothing => (quote!(""), None),
-        Text::Known(text) => (text.to_token_stream(), None),
+        Text::Known(text) => {
+            (text.to_token_stream(), is_untidy(text).then(|| quote!(untidy: true,)))
+        }
         Text::Lines(lines) => (concat(lines), Some(quote!(untidy: true,))),
         Text::Value(value) => (value.clone(), None),
     };
@@ -405,6 +412,7 @@ fn signature(model: &ToolModel) -> TokenStream {
         let name = &argument.name;
         let description = match &argument.description {
             Text::Nothing => quote!(""),
+            Text::Known(text) if is_untidy(text) => quote!(__private::tidy(#text)),
             Text::Known(text) => text.to_token_stream(),
             Text::Lines(lines) => {
                 let lines = concat(lines);

@@ -276,7 +276,7 @@ impl ToolModel {
                                 Kind::Resource => "say what a reader finds there",
                             });
                     }
-                    self.description = Text::Known(text.value().trim().to_owned());
+                    self.description = Text::Value(text.value().trim().to_token_stream());
                 }
             }
             "title" => self.title = option.string(errors),

@@ -6,4 +6,5 @@ mod hostile_text;
 mod reading;
 mod refused_values;
 mod texts;
+mod times;
 mod wrapped;

@@ -5,3 +5,4 @@ pub(crate) mod lowered;
 mod odd_schemas;
 mod outputs;
 mod strict;
+mod told;

@@ -499,7 +499,7 @@ fn a_method_takes_its_whole_object_as_one_value() {
                 "type": "object",
                 "properties": {
                     "offset": {"type": "integer", "description": "Where it begins", "minimum": 0},
-                    "limit": {"type": ["integer", "null"], "minimum": 0, "maximum": 100},
+                    "limit": {"type": "integer", "minimum": 0, "maximum": 100},
                 },
                 "required": ["offset"],
                 "additionalProperties": false,

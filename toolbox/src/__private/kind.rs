@@ -23,7 +23,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::{IntoToolFailure, IntoToolResult, ToolResult};
-use crate::call::{displayed, reported, serialized, unquoted};
+use crate::call::{displayed, reported, serialized, structured, unquoted};
 use crate::schema;
 
 /// A function's return value, about to be split into success and error.
@@ -381,11 +381,7 @@ impl<T: IntoToolResult> ToolOutput<OwnResultKind> for T {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + JsonSchema> ToolOutput<StructuredKind> for T {
     fn finish(_: StructuredKind, value: T) -> ToolResult {
-        let finish = |json: String| match json.as_bytes().first() {
-            Some(b'"' | b'n') if schema::is_text::<T>() => ToolResult::new(unquoted(json)),
-            _ => ToolResult::typed(json),
-        };
-        serialized(&value).map_or_else(|failure| failure, finish)
+        structured(&value)
     }
 }
 

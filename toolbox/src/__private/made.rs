@@ -14,6 +14,7 @@ use crate::context::approval::Approval;
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
+use crate::text;
 use crate::tool::{BoxedHandler, Origin, Tool, Toolset, made};
 
 /// The options of `#[tool(...)]`, as constants.
@@ -191,12 +192,13 @@ pub fn make_async_of<S: Toolset>(
     make_async(meta, output, move |call| run(Arc::clone(&set), call))
 }
 
-/// Takes the blank after `///` off each line, and blank space off both ends.
+/// Takes the blank after `///` off each line, and blank space off both ends; leaves out code blocks
+/// and the sections for programmers.
 #[must_use]
 pub fn tidy(doc: &str) -> String {
     let lines: Vec<&str> =
         doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
-    lines.join("\n").trim().to_owned()
+    text::for_model(lines.join("\n").trim()).into_owned()
 }
 
 /// Boxes the future of a tool.

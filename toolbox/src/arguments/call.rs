@@ -8,12 +8,13 @@ mod output;
 use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
+use serde_json::{Map, json};
 
 use self::aside::{Aside, object_of};
 use self::full_check::{ArgumentSlots, ReadTarget, WholeObject};
 use super::arena::Arena;
 use super::argument::Absent;
-use super::describe;
+use super::describe::{self, Times};
 use super::reader::{ArgumentReader, NO_KEY};
 use super::signature::{ArgumentSignature, ArgumentSource, Described, Signature, SignatureBuilder};
 use super::slot::Fill;
@@ -123,9 +124,15 @@ impl<'given> HandlerCall<'given> {
         build: &dyn Fn(&mut SignatureBuilder),
         described: &Mutex<Described>,
     ) -> ToolResult {
-        let mut builder = SignatureBuilder::default();
-        build(&mut builder);
-        let mut answer = describe::describe(slots, builder);
+        let describe = |slots: &[&mut dyn Fill<'call>], times| {
+            let mut builder = SignatureBuilder::default();
+            build(&mut builder);
+            describe::describe(slots, builder, times)
+        };
+        let mut answer = describe(slots, Times::AsText);
+        if answer.signature.has_times && !self.reads_times(slots, &answer.signature) {
+            answer = describe(slots, Times::AsObjects);
+        }
         let schema = &answer.signature.schema;
         for (slot, argument) in slots.iter_mut().zip(&answer.signature.arguments) {
             let own = match argument.origin {
@@ -148,6 +155,31 @@ impl<'given> HandlerCall<'given> {
         }
         *described.lock() = answer;
         ToolResult::new("")
+    }
+
+    /// Returns `true` if times as text reach the types that they are for: what serde holds back
+    /// until it knows the rest, as in an untagged enum, is past the reader by then.
+    fn reads_times<'call>(
+        &'call self,
+        slots: &mut [&mut dyn Fill<'call>],
+        signature: &Signature,
+    ) -> bool {
+        slots.iter_mut().zip(&signature.arguments).all(|(slot, argument)| {
+            let own = match &argument.origin {
+                ArgumentSource::Field => signature.schema["properties"][&*argument.name].clone(),
+                ArgumentSource::Fields { names, .. } => {
+                    let field = |name: &String| (name.clone(), signature.schema["properties"][name].clone());
+                    json!({"type": "object", "properties": names.iter().map(field).collect::<Map<_, _>>()})
+                }
+                ArgumentSource::Program => return true,
+            };
+            let mut read = |text: String| {
+                let (text, depth) = (self.arena.keep(text), ValidationLimits::default().depth);
+                slot.read(&mut ArgumentReader::new(text, &self.arena, depth)).is_ok()
+            };
+            specimen::with_times(&own, &signature.schema)
+                .all(|specimen| specimen::takes_text(specimen, &mut read))
+        })
     }
 
     /// Reads the whole argument object as one value.
@@ -201,7 +233,7 @@ impl<'given> HandlerCall<'given> {
     }
 
     fn bounds(&self) -> ValidationLimits {
-        ValidationLimits { depth: self.depth }
+        ValidationLimits { depth: self.depth, reads_seconds: self.signature.has_times }
     }
 }
 

@@ -28,8 +28,21 @@ fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().into_generator()
 }
 
+/// The form of times in a schema.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Times {
+    /// Text, which the reader turns into the two numbers that serde reads.
+    AsText,
+    /// Objects of two numbers.
+    AsObjects,
+}
+
 /// Composes the signature of a tool from its slots and their description.
-pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -> Described {
+pub(super) fn describe(
+    slots: &[&mut dyn Fill<'_>],
+    builder: SignatureBuilder,
+    times: Times,
+) -> Described {
     let mut schemas = generator();
     let mut described = Described::default();
     let mut fields = DescribedFields::default();
@@ -74,10 +87,13 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -
     if !definitions.is_empty() {
         schema["$defs"] = Value::Object(definitions);
     }
+    described.signature.has_times = times == Times::AsText && schema::show_as_text(&mut schema);
     schema::normalize(&mut schema);
     for argument in &mut described.signature.arguments {
-        if argument.null_is_absent {
-            argument.settle_null(&mut schema);
+        match &argument.origin {
+            ArgumentSource::Field if argument.null_is_absent => argument.settle_null(&mut schema),
+            ArgumentSource::Fields { names, .. } => settle_nulls(names, &mut schema),
+            _ => {}
         }
     }
     for (argument, signature) in builder.arguments.iter().zip(&described.signature.arguments) {
@@ -88,11 +104,14 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -
     }
     for (argument, signature) in builder.arguments.iter().zip(&described.signature.arguments) {
         if signature.origin == ArgumentSource::Field {
-            argument.hold(&mut schema, &mut described.mistakes);
+            argument.hold(&mut schema, &mut described.mistakes, described.signature.has_times);
         }
     }
     for example in builder.examples {
-        let example = Value::Object(gathered(example, &described.signature.arguments));
+        let mut example = Value::Object(gathered(example, &described.signature.arguments));
+        if described.signature.has_times {
+            schema::write_as_text(&mut example);
+        }
         let faults = conforms(&example, &schema, &schema, "");
         described
             .mistakes
@@ -103,6 +122,14 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -
     described.signature.schema = schema.into();
     described.signature.all = described.signature.arguments.iter().fold(0, |all, _| all << 1 | 1);
     described
+}
+
+/// Shows the optional fields of a flattened argument as optional arguments are shown.
+fn settle_nulls(names: &[String], schema: &mut Value) {
+    let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+    for name in names.iter().filter(|name| !required.iter().any(|own| *own == name.as_str())) {
+        schema::without_null(&mut schema["properties"][name]);
+    }
 }
 
 /// Checks a value against a schema, and returns its faults on one line.
@@ -259,8 +286,24 @@ impl ArgumentSignature {
 
 /// Returns the signature of a function that takes its whole argument object as one value, and its
 /// mistake, if it has one.
-pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
+pub(crate) fn whole<T: JsonSchema + DeserializeOwned>() -> (Signature, Option<String>) {
+    let (signature, mistake) = whole_with::<T>(Times::AsText);
+    let arena = Arena::new();
+    let mut read = |text: String| {
+        let depth = ValidationLimits::default().depth;
+        T::deserialize(&mut ArgumentReader::new(&text, &arena, depth)).is_ok()
+    };
+    let mut specimens = specimen::with_times(&signature.schema, &signature.schema);
+    if specimens.all(|specimen| specimen::takes_text(specimen, &mut read)) {
+        drop(specimens);
+        return (signature, mistake);
+    }
+    whole_with::<T>(Times::AsObjects)
+}
+
+fn whole_with<T: JsonSchema>(times: Times) -> (Signature, Option<String>) {
     let mut schema = generator().into_root_schema_for::<T>().to_value();
+    let has_times = times == Times::AsText && schema::show_as_text(&mut schema);
     let policing = Policing::of(&schema, schema["$defs"].as_object());
     schema::normalize(&mut schema);
     let type_name = std::any::type_name::<T>();
@@ -280,8 +323,15 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     let shapes = Arc::new(Shapes::of(&schema));
     let schema = schema.into();
     let arguments = vec![argument];
-    let signature =
-        Signature { arguments, schema, all: 1, uses_context: true, unchecked: false, shapes };
+    let signature = Signature {
+        arguments,
+        schema,
+        all: 1,
+        uses_context: true,
+        unchecked: false,
+        has_times,
+        shapes,
+    };
     (signature, mistake)
 }
 
@@ -355,11 +405,18 @@ impl ArgumentBuilder {
     }
 
     /// Checks the default and the examples against the constraints of the argument.
-    fn hold(&self, schema: &mut Value, mistakes: &mut Vec<String>) {
+    fn hold(&self, schema: &mut Value, mistakes: &mut Vec<String>, has_times: bool) {
         let name = self.name;
+        let shown = |value: &Value| {
+            let mut value = value.clone();
+            if has_times {
+                schema::write_as_text(&mut value);
+            }
+            value
+        };
         let own = &schema["properties"][name];
         let mut fits = true;
-        if let Some(default) = &self.default {
+        if let Some(default) = &self.default.as_ref().map(shown) {
             if !self.keywords.is_empty()
                 && let Some(faults) = conforms(default, &bounds(own), schema, name)
             {
@@ -372,7 +429,8 @@ impl ArgumentBuilder {
         }
         for keyword in &self.keywords {
             if let Keyword::Plain("examples", Value::Array(examples)) = keyword {
-                let faults = examples.iter().filter_map(|value| conforms(value, own, schema, name));
+                let faults =
+                    examples.iter().filter_map(|value| conforms(&shown(value), own, schema, name));
                 mistakes.extend(faults.map(|faults| {
                     format!("an example of argument `{name}` would be refused: {faults}")
                 }));

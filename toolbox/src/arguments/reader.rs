@@ -12,6 +12,7 @@ mod words;
 use std::mem::take;
 
 use memchr::memchr2;
+use serde::de::value::SeqDeserializer;
 use serde::de::{self, Visitor};
 
 use self::access::{Array, Object, Seen};
@@ -20,7 +21,7 @@ pub(super) use self::words::Lead;
 use self::words::{PIECE, WORD, first_special, simple_escape, unescape};
 use super::arena::Arena;
 use super::shapes::Shapes;
-use crate::schema::Policing;
+use crate::schema::{Policing, TimeType};
 use crate::validate::ReadError;
 
 type Read<T> = Result<T, ReadError>;
@@ -419,6 +420,23 @@ impl<'call> ArgumentReader<'call> {
         // A visitor may stop early; the unread rest is a fault then.
         self.leave(b'}')?;
         Ok(value)
+    }
+
+    /// Reads a time that is written as text, or as a number of seconds.
+    #[cold]
+    fn time<V: Visitor<'call>>(&mut self, time: TimeType, visitor: V) -> Read<V::Value> {
+        let start = self.position;
+        let text = match self.peek_token() {
+            Some(b'"') => self.string()?,
+            Some(b'0'..=b'9') => LentText::Lent(self.number()?.0),
+            _ => return self.mismatch(&visitor),
+        };
+        let Some((seconds, nanos)) = time.read(text.as_str()) else {
+            let error = ReadError::new(format!("must be {}", time.phrase()), start);
+            return Err(error.expecting(time.phrase()));
+        };
+        let numbers = [seconds, nanos.into()].into_iter();
+        visitor.visit_seq(SeqDeserializer::new(numbers))
     }
 
     fn array<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {

@@ -119,6 +119,8 @@ pub(crate) struct Signature {
     pub(crate) uses_context: bool,
     /// `true` if the text is passed on without a check.
     pub(crate) unchecked: bool,
+    /// `true` if the schema shows times as text.
+    pub(crate) has_times: bool,
     /// The names in the schema, by type.
     pub(crate) shapes: Arc<Shapes>,
 }

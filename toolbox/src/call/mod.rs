@@ -47,7 +47,7 @@ pub use fault::{ArgumentsError, Fault, FaultKind, Faults};
 pub use job::JobId;
 pub(crate) use job::new_id;
 pub use output::{IntoToolFailure, IntoToolResult, StructuredError};
-pub(crate) use output::{displayed, reported, serialized, unquoted};
+pub(crate) use output::{displayed, reported, serialized, structured, unquoted};
 pub use repair::Repair;
 pub use result::ToolResult;
 pub(crate) use result::{StoredResult, StoredResultRef};

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Display;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::{Content, FailureKind, ToolError, ToolResult};
+use crate::schema;
 
 /// A value that is a tool's result by itself: text, content, a whole [`ToolResult`], or a `Result`
 /// of one.
@@ -130,6 +133,23 @@ impl IntoToolResult for Arc<str> {
         ToolResult::new(self.as_ref())
     }
 }
+
+macro_rules! shared {
+    ($($shared:ident),*) => {$(
+        /// What the pointer points at, which others may hold too.
+        impl<T: Serialize + JsonSchema> IntoToolResult for $shared<T> {
+            fn into_tool_result(self) -> ToolResult {
+                structured(&*self)
+            }
+
+            fn output_schema() -> Option<Value> {
+                (!schema::is_text::<T>()).then(schema::for_output::<T>)
+            }
+        }
+    )*};
+}
+
+shared!(Arc, Rc);
 
 impl IntoToolResult for () {
     /// Some providers refuse an empty result, so the result has a text.
@@ -334,6 +354,15 @@ pub(crate) fn unquoted(json: String) -> String {
         Some(Ok(text)) => text,
         _ => json,
     }
+}
+
+/// Returns the result of a value whose JSON fits the schema of its type; text is told as it is.
+pub(crate) fn structured<T: Serialize + JsonSchema>(value: &T) -> ToolResult {
+    let finish = |json: String| match json.as_bytes().first() {
+        Some(b'"' | b'n') if schema::is_text::<T>() => ToolResult::new(unquoted(json)),
+        _ => ToolResult::typed(json),
+    };
+    serialized(value).map_or_else(|failure| failure, finish)
 }
 
 /// Writes a value as the JSON text of a result.

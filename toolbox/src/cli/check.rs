@@ -10,8 +10,9 @@ use super::account::{Account, Size};
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::ToolSource;
 use super::text::{grouped, line};
-use crate::definition::{Lint, ToolDefinition};
+use crate::definition::ToolDefinition;
 use crate::mcp::{ServerState, ServerStatus, Servers};
+use crate::page::notes;
 use crate::tool::Tool;
 
 pub(super) async fn check(source: &ToolSource, max_tokens: Option<usize>, paint: Paint) -> Outcome {
@@ -151,28 +152,6 @@ fn changed_name(tool: &Tool) -> Option<&str> {
     let own = tool.name_at_source()?;
     let plain = format!("{}_{own}", tool.source().unwrap_or_default());
     (plain != tool.name()).then_some(own)
-}
-
-/// Returns the gaps in a tool's descriptions, with corrections for the user's own tools.
-fn notes(tool: &Tool) -> Vec<String> {
-    let lints = tool.definition().lints();
-    if tool.source().is_none() {
-        return lints.iter().map(ToString::to_string).collect();
-    }
-    let mut notes = Vec::new();
-    let mut silent = Vec::new();
-    for lint in &lints {
-        match lint {
-            Lint::UndescribedArgument { argument, .. } => silent.push(format!("`{argument}`")),
-            Lint::ShortDescription { description, .. } => {
-                notes.push(format!("its whole description is {description:?}"));
-            }
-        }
-    }
-    if !silent.is_empty() {
-        notes.push(format!("there is no description of the arguments {}", silent.join(", ")));
-    }
-    notes
 }
 
 fn tool_lines(text: &mut String, tool: &Tool, size: Size, faults: &[String], paint: Paint) {

@@ -9,7 +9,10 @@ use crate::definition::ToolDefinition;
 /// The fewest words of a description that says what a tool does and when to use it.
 const FEWEST_WORDS: usize = 3;
 
-/// A lint on a tool definition: a description that is missing or too short.
+/// The most characters of a description; hosts and providers cut longer ones.
+const MOST_CHARACTERS: usize = 2_000;
+
+/// A lint on a tool definition: a description that is missing, too short or too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lint {
@@ -19,6 +22,15 @@ pub enum Lint {
         tool: String,
         /// Its description.
         description: String,
+    },
+    /// The description of the tool or of an argument has more than 2 000 characters.
+    LongDescription {
+        /// The tool.
+        tool: String,
+        /// The argument; `None` for the tool itself.
+        argument: Option<String>,
+        /// The number of its characters.
+        characters: usize,
     },
     /// An argument has no description.
     UndescribedArgument {
@@ -36,6 +48,15 @@ impl fmt::Display for Lint {
                 f,
                 "tool `{tool}` is described as {description:?}: say what it does, when to use it and when not to"
             ),
+            Self::LongDescription { tool, argument, characters } => {
+                if let Some(argument) = argument {
+                    write!(f, "argument `{argument}` of ")?;
+                }
+                write!(
+                    f,
+                    "tool `{tool}` has a description of {characters} characters: say in at most {MOST_CHARACTERS} what the model needs; each request carries it, and hosts cut it"
+                )
+            }
             Self::UndescribedArgument { tool, argument } => {
                 write!(
                     f,
@@ -47,7 +68,8 @@ impl fmt::Display for Lint {
 }
 
 impl ToolDefinition {
-    /// Returns the lints: a description of fewer than three words, arguments without a description.
+    /// Returns the lints: a description of fewer than three words, descriptions of more than 2 000
+    /// characters, arguments without a description.
     #[must_use]
     pub fn lints(&self) -> Vec<Lint> {
         let mut lints = Vec::new();
@@ -57,7 +79,20 @@ impl ToolDefinition {
                 description: self.description.clone(),
             });
         }
+        let mut note_length = |argument: Option<&String>, description: &str| {
+            let characters = description.chars().count();
+            if characters > MOST_CHARACTERS {
+                let (tool, argument) = (self.name.clone(), argument.cloned());
+                lints.push(Lint::LongDescription { tool, argument, characters });
+            }
+        };
+        note_length(None, &self.description);
         let schema = self.input_schema.read();
+        if let Value::Object(arguments) = &schema["properties"] {
+            for (argument, schema) in arguments {
+                note_length(Some(argument), schema["description"].as_str().unwrap_or_default());
+            }
+        }
         let lacks_text = |schema: &Value| {
             schema["description"].as_str().is_none_or(|text| text.trim().is_empty())
         };

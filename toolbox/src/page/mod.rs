@@ -50,6 +50,7 @@ mod inner;
 mod listen;
 mod live;
 mod log;
+mod notes;
 mod offers;
 mod options;
 mod page;
@@ -60,4 +61,6 @@ mod sessions;
 mod tools;
 
 pub use inbox::Inbox;
+#[cfg(feature = "cli")]
+pub(crate) use notes::notes;
 pub use page::{OpenPageError, Page};

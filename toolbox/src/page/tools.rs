@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::notes::notes;
 use crate::collection::ToolBox;
 use crate::dialect::{Dialect, EstimatedTokens, TokenCounter as _};
 use crate::search::{Catalog, Ranking, SearchExplanation};
@@ -101,7 +102,7 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
         "approval": tool.inner().running.approval.is_needed(),
         "deferred": definition.deferred,
         "permitted": toolbox.permits(tool.name()),
-        "lints": definition.lints().len(),
+        "lints": notes(tool).len(),
     })
 }
 
@@ -132,8 +133,7 @@ pub(super) fn detail(toolbox: &ToolBox, name: &str) -> Option<Value> {
     value["output_schema"] = output.map(ToString::to_string).into();
     value["annotations"] = json!(definition.annotations);
     value["examples"] = json!(definition.examples.iter().map(Value::to_string).collect::<Vec<_>>());
-    value["lint_texts"] =
-        json!(definition.lints().iter().map(ToString::to_string).collect::<Vec<_>>());
+    value["lint_texts"] = notes(&tool).into();
     value["untrusted"] = definition.is_untrusted().into();
     value["blocking"] = running.blocking.into();
     value["background"] = running.background.into();

@@ -10,6 +10,24 @@ pub(crate) struct Format {
 }
 
 impl Format {
+    /// Returns `true` for the formats of JSON Schema that types of Rust hold their text to, and for
+    /// `password`, which says what may not be shown. Others, such as `email`, are what an attribute
+    /// says of a `String`.
+    pub(crate) fn is_held(name: &str) -> bool {
+        matches!(
+            name,
+            "date-time"
+                | "date"
+                | "time"
+                | "duration"
+                | "uuid"
+                | "uri"
+                | "ipv4"
+                | "ipv6"
+                | "password"
+        )
+    }
+
     /// Returns the format of that name, if it is one of JSON Schema or of a crate that schemars
     /// knows.
     pub(crate) fn named(name: &str) -> Option<Self> {

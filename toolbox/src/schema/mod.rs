@@ -35,6 +35,7 @@ mod normal;
 mod policing;
 #[cfg(test)]
 pub(crate) mod sample;
+mod times;
 pub(crate) mod walk;
 
 use schemars::JsonSchema;
@@ -47,6 +48,7 @@ pub(crate) use kinds::{Kinds, type_word};
 use normal::normalize_output;
 pub(crate) use normal::{merged, normalize, without_null};
 pub(crate) use policing::Policing;
+pub(crate) use times::{TimeType, show_as_text, write_as_text};
 pub(crate) use walk::children;
 
 /// Returns the schema of the values that `T` deserializes from, in normal form.

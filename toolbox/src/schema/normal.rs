@@ -11,8 +11,10 @@ use serde_json::Value;
 
 pub(crate) use inline::merged;
 
+use super::format::Format;
 use super::policing::Policing;
 use super::walk::{self, MAX_HEIGHT, Object};
+use crate::text;
 
 /// Turns a JSON Schema (draft 2020-12, definitions under `$defs` at the root) into the normal form.
 ///
@@ -127,13 +129,14 @@ fn clean(map: &mut Object) {
         map.retain(|keyword, value| !noise(keyword, value));
     }
     if let Some(Value::String(text)) = map.get_mut("description") {
-        let trimmed = text.trim();
-        if trimmed.is_empty() {
+        let told = text::for_model(text.trim());
+        if told.is_empty() {
             map.shift_remove("description");
-        } else if trimmed.len() < text.len() {
-            *text = trimmed.to_owned();
+        } else if told.len() < text.len() {
+            *text = told.into_owned();
         }
     }
+    describe_format(map);
     collapse(map);
 }
 
@@ -162,6 +165,22 @@ fn collapse(map: &mut Object) {
         }
         map.insert("type".to_owned(), "string".into());
     }
+}
+
+/// Tells a format in words that is none of JSON Schema, or that no type of Rust holds its text to.
+fn describe_format(map: &mut Object) {
+    let Some(Value::String(name)) = map.get("format") else { return };
+    if Format::is_held(name) || is_numeric_format(name) {
+        return;
+    }
+    let words = match Format::named(name) {
+        Some(Format { phrase, example }) => format!("{phrase} such as `{example}`"),
+        None => format!("text of the format `{name}`"),
+    };
+    map.shift_remove("format");
+    let first = words.chars().next().map(|first| first.to_uppercase().to_string());
+    let words = first.unwrap_or_default() + words.get(1..).unwrap_or_default();
+    map.entry("description").or_insert_with(|| words.into());
 }
 
 fn is_numeric_format(format: &str) -> bool {

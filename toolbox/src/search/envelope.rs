@@ -59,7 +59,11 @@ impl Envelope {
             "additionalProperties": false,
             "writeOnly": true,
         });
-        let outcome = check_arguments(text, &schema, &ValidationLimits { depth: DEPTH });
+        let outcome = check_arguments(
+            text,
+            &schema,
+            &ValidationLimits { depth: DEPTH, ..ValidationLimits::default() },
+        );
         let (text, faults) = match outcome {
             CheckOutcome::Valid => (text.to_owned(), None),
             CheckOutcome::Repaired { text, .. } => (text, None),

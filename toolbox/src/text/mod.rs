@@ -2,6 +2,7 @@
 //! text, close names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;
+mod docs;
 mod halves;
 #[allow(dead_code, reason = "for skills")]
 mod head;
@@ -16,6 +17,7 @@ mod sanitize;
 mod tokens;
 
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
+pub(crate) use docs::for_model;
 pub(crate) use halves::mend_halves;
 #[allow(unused_imports, reason = "for skills")]
 pub(crate) use head::split_head;

@@ -50,11 +50,13 @@ use crate::text::{join, nests_deeper};
 pub(crate) struct ValidationLimits {
     /// The most levels of nesting; the outermost object is the first.
     pub(crate) depth: usize,
+    /// `true` if a number in the place of a time is one of seconds.
+    pub(crate) reads_seconds: bool,
 }
 
 impl Default for ValidationLimits {
     fn default() -> Self {
-        Self { depth: 64 }
+        Self { depth: 64, reads_seconds: false }
     }
 }
 

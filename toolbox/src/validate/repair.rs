@@ -4,7 +4,7 @@
 //! Nothing is ever completed or guessed, and nothing is dropped but what stands for no arguments,
 //! where there are none. A document that is not JSON is refused.
 
-use crate::schema::Keywords as _;
+use crate::schema::{Keywords as _, TimeType};
 use crate::text::{push_index, push_key, quote};
 use serde_json::Value;
 
@@ -138,8 +138,27 @@ impl<'s> Mender<'s> {
                 out.push(']');
             }
             JsonKind::Object => self.write_object(node, schemas, out),
+            JsonKind::Number if self.is_time(schemas) => {
+                self.note(format!("read {} as seconds", show(node)));
+                out.push('"');
+                out.push_str(node.source());
+                out.push('"');
+            }
             JsonKind::Null | JsonKind::Bool | JsonKind::Number => out.push_str(node.source()),
         }
+    }
+
+    /// Returns `true` if the schemas are of a time as text, which a number of seconds is too.
+    fn is_time(&self, schemas: &[&Value]) -> bool {
+        let formats = TimeType::ALL.map(TimeType::format);
+        let is_one = |schema: &&Value| {
+            let target = self.refs.target(schema).unwrap_or(schema);
+            let format = target.keyword("format").and_then(Value::as_str);
+            format.is_some_and(|format| formats.contains(&format))
+        };
+        self.bounds.reads_seconds
+            && !self.kinds(schemas).meets(JsonKinds::NUMBER)
+            && schemas.iter().any(is_one)
     }
 
     fn write_object(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {

@@ -6,6 +6,7 @@ use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 
 use super::{ArgumentReader, LentText, Read};
+use crate::schema::TimeType;
 use crate::validate::ReadError;
 
 /// The name by which `serde_json::value::RawValue` asks for the text as it stands.
@@ -216,6 +217,12 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
     ) -> Read<V::Value> {
         if fields.is_empty() {
             return self.any_object(visitor);
+        }
+        if fields.len() == 2
+            && self.peek_token() != Some(b'{')
+            && let Some(time) = TimeType::of(fields)
+        {
+            return self.time(time, visitor);
         }
         self.note_fields(fields);
         // The derived visitor itself refuses a duplicate field.
