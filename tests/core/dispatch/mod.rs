@@ -1,5 +1,6 @@
 //! The way of a call through the gate.
 
+mod approved;
 mod asking;
 mod cancellation;
 mod concurrency;

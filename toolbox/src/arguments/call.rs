@@ -5,7 +5,7 @@ mod aside;
 mod full_check;
 mod output;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 use serde_json::{Map, json};
@@ -37,8 +37,17 @@ pub struct HandlerCall<'call> {
     arena: Arena,
     /// `true` if the arguments were refused, so that no code of the tool's own ran.
     refused: AtomicBool,
-    /// Set if this is no real call: the handler describes its signature into it.
-    described: Option<&'call Mutex<Described>>,
+    /// Set if this is no real call.
+    asked: Option<Asked<'call>>,
+}
+
+/// What a handler is asked for in place of running.
+#[derive(Debug, Clone, Copy)]
+enum Asked<'call> {
+    /// To store its signature.
+    Signature(&'call Mutex<Described>),
+    /// To read its arguments, and to say that they were read.
+    Reading(&'call AtomicBool),
 }
 
 impl<'given> HandlerCall<'given> {
@@ -58,7 +67,7 @@ impl<'given> HandlerCall<'given> {
             depth,
             arena: Arena::new(),
             refused: AtomicBool::new(false),
-            described: None,
+            asked: None,
         }
     }
 
@@ -68,7 +77,13 @@ impl<'given> HandlerCall<'given> {
         signature: &'given Signature,
         described: &'given Mutex<Described>,
     ) -> Self {
-        Self { described: Some(described), ..Self::new(context, None, "", signature, 0) }
+        let asked = Some(Asked::Signature(described));
+        Self { asked, ..Self::new(context, None, "", signature, 0) }
+    }
+
+    /// Returns the call as one that only reads its arguments.
+    pub(crate) fn only_reading(self, was_read: &'given AtomicBool) -> Self {
+        Self { asked: Some(Asked::Reading(was_read)), ..self }
     }
 
     /// Adds the repairs of the arguments to the result, and the mark of the gate if it refused
@@ -107,12 +122,40 @@ impl<'given> HandlerCall<'given> {
         slots: &mut [&mut dyn Fill<'call>],
         builder: &dyn Fn(&mut SignatureBuilder),
     ) -> Result<(), ToolResult> {
-        if let Some(described) = self.described {
-            return Err(self.describe(slots, builder, described));
+        if let Some(asked) = self.asked {
+            return Err(self.answer(asked, slots, builder));
         }
+        self.read_slots(slots)
+    }
+
+    #[inline]
+    fn read_slots<'call>(
+        &'call self,
+        slots: &mut [&mut dyn Fill<'call>],
+    ) -> Result<(), ToolResult> {
         match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
             Err(failure) => self.check_fully(failure, &mut ArgumentSlots(slots)),
+        }
+    }
+
+    /// Does what is asked in place of running, and returns a result that ends the handler.
+    #[cold]
+    fn answer<'call>(
+        &'call self,
+        asked: Asked<'_>,
+        slots: &mut [&mut dyn Fill<'call>],
+        builder: &dyn Fn(&mut SignatureBuilder),
+    ) -> ToolResult {
+        match asked {
+            Asked::Signature(described) => self.describe(slots, builder, described),
+            Asked::Reading(was_read) => match self.read_slots(slots) {
+                Ok(()) => {
+                    was_read.store(true, Ordering::Relaxed);
+                    ToolResult::new("")
+                }
+                Err(refusal) => refusal,
+            },
         }
     }
 
@@ -199,7 +242,13 @@ impl<'given> HandlerCall<'given> {
         };
         match (outcome, whole.0) {
             (Err(result), _) => Err(result),
-            (Ok(()), Some(value)) => Ok(value),
+            (Ok(()), Some(value)) => match self.asked {
+                Some(Asked::Reading(was_read)) => {
+                    was_read.store(true, Ordering::Relaxed);
+                    Err(ToolResult::new(""))
+                }
+                _ => Ok(value),
+            },
             (Ok(()), None) => {
                 Err(ToolResult::failure(FailureKind::InvalidArguments, "no arguments"))
             }
@@ -357,8 +406,11 @@ impl HandlerCall<'_> {
             bits |= self.gather(*aside, text, slots)?;
         }
         let arguments = &self.signature.arguments;
+        let is_reading = matches!(self.asked, Some(Asked::Reading(_)));
         for (index, (argument, slot)) in arguments.iter().zip(slots).enumerate() {
-            if bits & (1 << index) == 0 {
+            // What the program supplies is not asked for in vain.
+            let is_spared = is_reading && argument.origin == ArgumentSource::Program;
+            if bits & (1 << index) == 0 && !is_spared {
                 self.absent(argument, &mut **slot)?;
             }
         }

@@ -1,20 +1,27 @@
 //! The check of a call that is not made.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll, Waker};
 
 use super::admitted::{AdmittedCall, CallerContext, OwnedCall, answer};
 use super::gate::refusal;
 use super::unknown::unknown_tool;
+use crate::arguments::call::HandlerCall;
 use crate::call::{Repair, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
+use crate::panics::forget_quietly;
+use crate::tool::BoxedHandler;
 
 impl ToolBox {
     /// Checks a call without making it: the tool, the lists, and the arguments against their
     /// schema.
     ///
-    /// Returns the repairs that a call would make. Rules of the types of arguments that no schema
-    /// expresses, and approval, are left to the call.
+    /// Returns the repairs that a call would make. The types of a function's arguments read them, so
+    /// that rules are held that no schema expresses; what the program supplies, and approval, are left
+    /// to the call.
     ///
     /// ```
     /// use toolbox::call::ArgumentsError;
@@ -59,4 +66,52 @@ impl ToolBox {
         let admitted = AdmittedCall { tool, shared, context };
         OwnedCall::new(admitted, call.arguments.clone()).repairs()
     }
+}
+
+impl OwnedCall {
+    /// Checks the arguments without running anything.
+    pub(super) fn check(&self) -> Result<(), ToolResult> {
+        self.repairs().map(drop)
+    }
+
+    /// Checks the arguments without running anything, and returns their repairs: against the schema,
+    /// and by the types that read them.
+    pub(super) fn repairs(&self) -> Result<Vec<Repair>, ToolResult> {
+        let depth = self.shared.settings.argument_depth;
+        let tool = self.tool.inner();
+        let call = || {
+            let (definition, text) = (Some(&tool.definition), self.arguments.as_str());
+            HandlerCall::new(&self.context, definition, text, &tool.signature, depth)
+        };
+        let checked = call();
+        checked.checked()?;
+        if !tool.signature.arguments.is_empty() {
+            let was_read = AtomicBool::new(false);
+            let refusal = read_only(&tool.handler, &call().only_reading(&was_read));
+            if let (false, Some(refusal)) = (was_read.into_inner(), refusal) {
+                return Err(refusal);
+            }
+        }
+        Ok(checked.into_repairs())
+    }
+}
+
+/// Lets a handler read its arguments and nothing more; returns what it says. A panic is left to the
+/// call.
+fn read_only(handler: &BoxedHandler, call: &HandlerCall<'_>) -> Option<ToolResult> {
+    let read = || match handler {
+        BoxedHandler::Sync(handler) => Some(handler(call)),
+        // It reads before it waits for anything.
+        BoxedHandler::Async(handler) => {
+            let mut context = Context::from_waker(Waker::noop());
+            match handler(call).as_mut().poll(&mut context) {
+                Poll::Ready(result) => Some(result),
+                Poll::Pending => None,
+            }
+        }
+    };
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|payload| {
+        forget_quietly(payload);
+        None
+    })
 }

@@ -12,8 +12,7 @@ use super::gate::sync;
 use super::permits::Permits;
 use super::supervise::{SupervisedCall, Timeout, cancelled, panicked};
 use super::trace;
-use crate::arguments::call::HandlerCall;
-use crate::call::{Arguments, FailureKind, Repair, ToolResult};
+use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::collection::{BoxInner, BoxSettings};
 use crate::context::approval::{Approval, Condition};
 use crate::context::auditor::{AuditedStep, SharedAuditor};
@@ -282,24 +281,10 @@ impl OwnedCall {
         Self { admitted, arguments: self.arguments.clone() }
     }
 
-    /// Checks the arguments without running anything.
-    pub(super) fn check(&self) -> Result<(), ToolResult> {
-        self.repairs().map(drop)
-    }
-
-    /// Checks the arguments without running anything, and returns their repairs.
-    pub(super) fn repairs(&self) -> Result<Vec<Repair>, ToolResult> {
-        let depth = self.shared.settings.argument_depth;
-        let tool = self.tool.inner();
-        let (definition, text) = (Some(&tool.definition), self.arguments.as_str());
-        let call = HandlerCall::new(&self.context, definition, text, &tool.signature, depth);
-        call.checked()?;
-        Ok(call.into_repairs())
-    }
-
     /// Asks the approver, once the arguments are known to be valid. Returns other arguments if it
     /// edited them.
     async fn ask_approver(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
+        self.check()?;
         let name = self.tool.name();
         let approver = match &self.tool.inner().running.approval {
             Approval::Own(approver) => Some(approver),
@@ -313,10 +298,8 @@ impl OwnedCall {
                 }
                 return Err(ToolResult::refusal(FailureKind::NotApproved, text));
             }
-            self.check()?;
             return Err(deferred(name));
         };
-        self.check()?;
         self.context.report(|| CallReport::ApprovalRequested(&self.arguments));
         let request = self.request();
         let mut decision = None;
