@@ -23,6 +23,7 @@ mod guards;
 mod handoffs;
 mod inherited;
 mod jobs;
+mod kit;
 mod nothing;
 mod odd_fields;
 mod own_results;

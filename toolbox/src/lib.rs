@@ -244,6 +244,7 @@ pages! {
     observing_page "../../docs/observing.md" if all(feature = "macros", feature = "audit", feature = "otel");
     taint_page "../../docs/taint.md" if feature = "macros";
     asking_page "../../docs/asking.md" if all(feature = "macros", feature = "agent");
+    test_your_tools "../../docs/test-your-tools.md" if all(feature = "macros", feature = "agent");
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
     context_page "../../docs/context.md" if all(feature = "macros", feature = "agent", feature = "results");
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");

@@ -137,6 +137,7 @@ impl IntoToolResult for Arc<str> {
 macro_rules! shared {
     ($($shared:ident),*) => {$(
         /// What the pointer points at, which others may hold too.
+        #[diagnostic::do_not_recommend]
         impl<T: Serialize + JsonSchema> IntoToolResult for $shared<T> {
             fn into_tool_result(self) -> ToolResult {
                 structured(&*self)

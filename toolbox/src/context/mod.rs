@@ -27,6 +27,7 @@
 //! | give values, a deadline, rules with a call | [`ToolContext`] |
 //! | take a value in a tool | [`State`], [`FromContext`], [`Requirement`], [`MissingStateError`] |
 //! | say for whom and where a call is made | [`Principal`], [`Conversation`] |
+//! | tell the time of day, also in a test | [`Clock`] |
 //! | cancel calls | [`CancellationToken`] |
 //! | decide on calls before they run | [`Approver`], [`ApprovalRequest`], [`Decision`] |
 //! | ask a person | [`ToolContext::ask`], [`Asker`], [`Question`], [`Answer`], [`AskError`], [`AskApproval`], [`PendingQuestion`] |
@@ -42,6 +43,7 @@ mod call_mark;
 pub(crate) mod call_taint;
 pub(crate) mod cancellation;
 mod carried;
+mod clock;
 mod completion;
 mod context;
 mod conversation;
@@ -64,6 +66,7 @@ pub use ask::{Ask, AskError};
 pub use ask_approval::AskApproval;
 pub use cancellation::CancellationToken;
 pub(crate) use carried::{CarriedContext, CarriedRun, CarriedSpending};
+pub use clock::Clock;
 pub use completion::Completion;
 pub use context::ToolContext;
 pub(crate) use context::{UNUSED_CONTEXT, now};

@@ -23,17 +23,23 @@
 //! |---|---|
 //! | play a model from a script | [`ScriptedModel`] |
 //! | write the script of a real one | [`Recorder`] |
+//! | call a tool, and state what comes of it | [`call`](fn@call), [`call_in`], [`ResultCheck`] |
+//! | play the person who is asked, or who approves | [`ScriptedPerson`], [`RecordingApprover`] |
 //! | state what a transcript must hold | [`check`](fn@check), [`HistoryCheck`], [`rendered`] |
 //! | call tools with arguments that fit their schemas, and with some that do not | [`Caller`], [`Finding`], [`Invalid`], [`Generator`] |
 
+mod call;
 mod caller;
 mod check;
 mod generate;
+mod people;
 mod recorder;
 mod script;
 
+pub use call::{ResultCheck, call, call_in};
 pub use caller::{Caller, Finding, Invalid};
 pub use check::{HistoryCheck, check, rendered};
 pub use generate::Generator;
+pub use people::{RecordingApprover, ScriptedPerson};
 pub use recorder::Recorder;
 pub use script::ScriptedModel;
