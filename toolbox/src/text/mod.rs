@@ -2,6 +2,8 @@
 //! text, close names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;
+#[allow(dead_code, reason = "for MCP and HTTP")]
+mod byte_order;
 mod halves;
 #[allow(dead_code, reason = "for skills")]
 mod head;
@@ -16,6 +18,8 @@ mod sanitize;
 mod tokens;
 
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
+#[allow(unused_imports, reason = "for MCP and HTTP")]
+pub(crate) use byte_order::without_mark;
 pub(crate) use halves::mend_halves;
 #[allow(unused_imports, reason = "for skills")]
 pub(crate) use head::split_head;
