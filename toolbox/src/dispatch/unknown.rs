@@ -6,7 +6,7 @@ use super::admitted::CallerContext;
 use crate::call::{FailureKind, ToolResult};
 use crate::collection::{BoxSettings, Snapshot, ToolEntry, Visibility};
 use crate::context::{Taint, ToolContext};
-use crate::text::{QUOTED, nearest_n, quote};
+use crate::text::{QUOTED, nearest_n, quote, without_marks};
 
 /// The most names that an answer holds.
 const MOST: usize = 3;
@@ -137,25 +137,4 @@ impl<'s> Callable<'s> {
 fn is_wrapper(name: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.collect::<String>().eq_ignore_ascii_case("multitooluseparallel")
-}
-
-/// Returns the name within the marks that models leave around it: `functions.x`, `x<|channel|>..`,
-/// `.. to=functions.x`, `x:0`.
-fn without_marks(name: &str) -> &str {
-    let name = match name.rsplit_once("to=") {
-        Some((_, name)) if name.starts_with("functions.") => name,
-        _ => name,
-    };
-    let name = name.split("<|").next().unwrap_or_default().trim();
-    let name = name.split_ascii_whitespace().next().unwrap_or_default();
-    let name = ["functions.", "function.", "tools.", "functions:", "default_api."]
-        .iter()
-        .find_map(|prefix| name.strip_prefix(prefix))
-        .unwrap_or(name);
-    match name.rsplit_once(':') {
-        Some((name, count)) if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) => {
-            name
-        }
-        _ => name,
-    }
 }

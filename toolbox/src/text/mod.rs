@@ -1,5 +1,5 @@
 //! Helpers over text, which know no other module but `sort`: cleaning and quoting of untrusted
-//! text, close names, paths of arguments, lengths in tokens, values as JSON.
+//! text, close names, the marks around names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;
 #[allow(dead_code, reason = "for MCP and HTTP")]
@@ -11,6 +11,7 @@ mod head;
 mod hex;
 mod json;
 mod list;
+mod marks;
 mod nearest;
 mod path;
 mod quote;
@@ -27,6 +28,7 @@ pub(crate) use head::split_head;
 pub(crate) use hex::hex;
 pub(crate) use json::{json_value, nests_deeper, string_end};
 pub(crate) use list::{list, names};
+pub(crate) use marks::without_marks;
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};
 pub(crate) use quote::{QUOTED, quote};
