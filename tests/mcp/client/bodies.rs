@@ -62,7 +62,7 @@ async fn a_message_is_read_in_whatever_body_it_comes() {
         (EVENTS, "[BODY]"),
         (EVENTS, "data: OTHER\n\ndata: BODY\n\n"),
         (EVENTS, "OTHER\nBODY\n"),
-        (EVENTS, "data: not a message\n\ndata: null\n\ndata: [1]\n\ndata: BODY\n\n"),
+        (EVENTS, "data: not a message\n\ndata: null\n\ndata: [1]\n\ndata: []\n\ndata: BODY\n\n"),
         (None, "data: BODY\n\n"),
         (JSON, "event: message\ndata: BODY\n\n"),
         (Some("text/plain"), ": a comment\n\ndata: OTHER\n\ndata: BODY\n\n"),

@@ -36,6 +36,13 @@ struct RawMessage<'a> {
 /// The messages of a list.
 struct MessageList<'a>(Vec<&'a RawValue>);
 
+impl MessageList<'_> {
+    /// Returns `false` for a list of anything else, such as a line of a log.
+    fn is_of_objects(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|message| message.get().starts_with('{'))
+    }
+}
+
 /// The most messages of a list that are read; a longer one is none.
 const MAX_LIST: usize = 1024;
 
@@ -199,7 +206,8 @@ impl MessageReader {
         if text.first() != Some(&b'[') {
             return self.read_one(text).into_iter().collect();
         }
-        let Ok(MessageList(messages)) = serde_json::from_slice(text) else {
+        let list = serde_json::from_slice(text).ok().filter(MessageList::is_of_objects);
+        let Some(MessageList(messages)) = list else {
             self.notifications.note_garbage(text);
             return Vec::new();
         };

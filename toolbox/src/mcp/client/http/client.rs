@@ -17,6 +17,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::body::bounded;
 use super::demand::answered;
@@ -140,6 +141,9 @@ impl HttpTransport {
     fn refused(&self, refusal: HttpRefusal) -> (Error, Option<ErrorData>) {
         #[derive(Deserialize)]
         struct RefusalBody {
+            // Without it, the error is one of a gateway, and the status says more.
+            #[serde(rename = "jsonrpc")]
+            _version: IgnoredAny,
             error: serde_json::Value,
         }
         let error = unexpected(refusal.reason());
