@@ -31,6 +31,7 @@ mod programs;
 mod provider;
 mod questions;
 mod random;
+mod reported;
 mod results;
 mod run;
 mod run_events;

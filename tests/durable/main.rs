@@ -18,6 +18,8 @@ mod power;
 mod results;
 mod resumed;
 mod runs;
+#[cfg(unix)]
+mod signals;
 
 use support::{bounded, ledger};
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unit_arg, reason = "each program ends as `main` may")]
 
+#[path = "../programs/interrupted.rs"]
+mod interrupted;
 #[path = "../programs/ledger.rs"]
 mod ledger;
 #[path = "../programs/steps.rs"]
@@ -11,6 +13,7 @@ use std::process::{ExitCode, Termination as _};
 
 fn main() -> ExitCode {
     support::programs::run(&[
+        ("interrupted", || interrupted::main().report()),
         ("ledger", || ledger::main().report()),
         ("steps", || steps::main().report()),
     ])

@@ -3,10 +3,13 @@
 use crate::bounded::tokio;
 use std::collections::{HashMap, HashSet};
 
+use serde_json::json;
+use toolbox::call::FailureKind;
 use toolbox::mcp::{Names, ServerConfig, Servers, check_server_name};
-use toolbox::{Tool, ToolBox};
+use toolbox::search::Gateway;
+use toolbox::{Tool, ToolBox, ToolCall};
 
-use crate::client::support::misbehaving;
+use crate::client::support::{eventually, misbehaving};
 
 fn names(servers: &[&str], server: &str, tools: &[&str]) -> Vec<String> {
     let names = Names::new(servers.iter().copied()).expect("valid servers");
@@ -31,6 +34,71 @@ fn is_valid_for_all(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(inner)
+}
+
+/// Ten servers, one for each region, have the same thirty tools.
+#[tokio::test]
+async fn the_same_tools_of_ten_servers_are_told_apart() {
+    let toolbox = ToolBox::new();
+    let region = |at: usize| (format!("region_{at}"), misbehaving(&["modern"]));
+    let all = || (0..10).map(region);
+    let servers =
+        all().fold(Servers::builder(), |builder, (name, config)| builder.server(name, config));
+    let servers = servers.deferred(true).mount(&toolbox).await.expect("the names are valid");
+    let names = || toolbox.names().into_iter().collect::<HashSet<String>>();
+    let before = names();
+    assert_eq!(before.len(), 300);
+    toolbox.register(Gateway::over(&toolbox));
+    let regions_with = |names: &[String], tool: &str| {
+        let regions = names.iter().filter_map(|name| name.strip_suffix(tool));
+        regions.map(str::to_owned).collect::<HashSet<String>>().len()
+    };
+    // A search shows the choice, and none of it twice; with other words, other tools too.
+    for (text, limit, floods) in [("flood", 5, 5), ("flood", 20, 10), ("region_7 flood", 1, 1)] {
+        let arguments = json!({"text": text, "limit": limit});
+        let call = ToolCall::new("1", "toolbox_search_bm25", arguments);
+        let found = toolbox.call(call).await.references().to_vec();
+        assert_eq!(regions_with(&found, "_flood"), floods, "{text}: {found:?}");
+        assert!(!text.contains('7') || found == ["region_7_flood"], "{found:?}");
+    }
+    // The name of none alone is no guess.
+    let listed = async |name: &str| {
+        let arguments = json!({"name": name, "arguments": "{}"});
+        let result = toolbox.call(ToolCall::new("1", "toolbox_execute", arguments)).await;
+        assert_eq!(result.failure_kind(), Some(FailureKind::NotFound), "{}", result.text());
+        result.text().into_owned()
+    };
+    let expected = |left: &[usize]| {
+        let names = left.iter().map(|at| format!("region_{at}_echo"));
+        names.collect::<HashSet<String>>()
+    };
+    let of = |text: &str| {
+        let (told, names) = text.rsplit_once(": ").expect("a list");
+        assert!(told.ends_with("several servers have a tool of this name"), "{text}");
+        names.split(", ").map(str::to_owned).collect::<HashSet<String>>()
+    };
+    let ten: Vec<usize> = (0..10).collect();
+    assert_eq!(of(&listed("echo").await), expected(&ten));
+    assert_eq!(of(&listed("functions.echo").await), expected(&ten));
+    // Those that a rule forbids are not named.
+    toolbox.blacklist("region_3_*");
+    let nine: Vec<usize> = ten.iter().copied().filter(|at| *at != 3).collect();
+    assert_eq!(of(&listed("echo").await), expected(&nine));
+    toolbox.blacklist("region_*_env");
+    assert!(!listed("env").await.contains("several servers"));
+    // Without one, the names of the others stay.
+    servers.apply(all().filter(|(name, _)| name != "region_4")).expect("the names are valid");
+    let gone = |name: &String| !name.starts_with("region_4_") && !name.starts_with("toolbox_");
+    let left: HashSet<String> = before.iter().filter(|name| gone(name)).cloned().collect();
+    eventually(async || names().into_iter().filter(gone).collect::<HashSet<_>>() == left).await;
+    let eight: Vec<usize> = nine.iter().copied().filter(|at| *at != 4).collect();
+    assert_eq!(of(&listed("echo").await), expected(&eight));
+    let only: Vec<(String, ServerConfig)> = all().filter(|(name, _)| name == "region_8").collect();
+    servers.apply(only).expect("the names are valid");
+    eventually(async || toolbox.len() == 30 + 3).await;
+    let told = listed("echo").await;
+    assert!(told.ends_with("its server's tool of this name is called region_8_echo"), "{told}");
+    servers.close().await;
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod live;
 mod login;
 mod page;
 mod serve;
+mod sessions;
 #[cfg(unix)]
 mod token;
 #[cfg(unix)]

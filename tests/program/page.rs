@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -619,35 +619,4 @@ impl Site {
         }
         text
     }
-}
-
-#[tokio::test]
-async fn the_program_opens_it_over_any_server() {
-    let mut child = tokio::process::Command::new(crate::program("toolbox-program"))
-        .args(["inspect", crate::program("own-program"), "serve"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut link = String::new();
-    let mut output = tokio::io::BufReader::new(child.stdout.take().unwrap());
-    timeout(PATIENCE, output.read_line(&mut link)).await.unwrap().unwrap();
-    let (address, token) = link.trim().split_once("/#token=").unwrap();
-    let site = Site { port: address.rsplit_once(':').unwrap().1.parse().unwrap() };
-    let halves = site.exchange(token).await.ok().unwrap();
-    let listed = async {
-        loop {
-            let tools = site.get("/api/tools", &halves).await.json()["tools"].take();
-            if tools.as_array().is_some_and(|tools| !tools.is_empty()) {
-                return tools;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let tools = timeout(PATIENCE, listed).await.unwrap();
-    assert_eq!(tools[0]["server"], "inspected", "{tools}");
-    let state = site.get("/api/state", &halves).await.json();
-    assert_eq!(state["servers"][0]["state"], "ready", "{state}");
-    child.kill().await.unwrap();
 }

@@ -118,7 +118,14 @@ fn leave(file: &str, wrapper: &[&str]) {
 }
 
 fn say(message: &Value) {
-    line(message.to_string().as_bytes());
+    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
+    let text = match message {
+        _ if has("in-lists") => json!([note, message]).to_string(),
+        _ if has("marked") => format!("\u{feff}{message}"),
+        _ => message.to_string(),
+    };
+    line(text.as_bytes());
 }
 
 fn line(bytes: &[u8]) {

@@ -44,7 +44,7 @@ fn authentication(request: &Request) -> String {
 async fn a_client_authenticates_as_it_was_registered() {
     // What the registration says, and the authentication or a part of the error.
     type Amend = fn(&mut Value);
-    let cases: [(Amend, Result<&str, &str>); 9] = [
+    let cases: [(Amend, Result<&str, &str>); 13] = [
         (|_| {}, Ok("client-1")),
         (
             |it| {
@@ -79,6 +79,40 @@ async fn a_client_authenticates_as_it_was_registered() {
             Ok("client-1"),
         ),
         (|it| it["client_secret"] = json!(""), Ok("client-1")),
+        // Times that say nothing, or that it is over: it is the client of this sign-in.
+        (
+            |it| {
+                it["client_secret"] = json!("hush-hush");
+                it["client_secret_expires_at"] = json!(1);
+                it["token_endpoint_auth_method"] = json!("client_secret_post");
+            },
+            Ok("client-1 hush-hush"),
+        ),
+        (
+            |it| {
+                it["client_secret"] = json!("hush-hush");
+                it["client_secret_expires_at"] = json!("0");
+                it["client_id_issued_at"] = json!("today");
+                it["token_endpoint_auth_method"] = json!("client_secret_post");
+            },
+            Ok("client-1 hush-hush"),
+        ),
+        (
+            |it| {
+                it["client_secret_expires_at"] = json!(-1);
+                it["redirect_uris"] = json!("https://proxy.example/callback");
+            },
+            Ok("client-1"),
+        ),
+        (
+            |it| {
+                it["client_secret_expires_at"] = Value::Null;
+                it["redirect_uris"] = Value::Null;
+                it["grant_types"] = json!("authorization_code");
+                it["scope"] = json!(["tools"]);
+            },
+            Ok("client-1"),
+        ),
         (
             |it| {
                 it["client_secret"] = json!("hush-hush");

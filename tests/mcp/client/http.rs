@@ -47,6 +47,59 @@ async fn both_eras_are_spoken_over_http() {
     }
 }
 
+/// A server that is overloaded every third time: that call fails with what it says, the others are
+/// answered in the same session, and no tool is lost.
+#[tokio::test]
+async fn a_refusal_for_a_while_costs_its_call_alone() {
+    let reply = |status: &str, headers: &str, body: &str| {
+        let length = body.len();
+        Reply::Raw(format!(
+            "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        ))
+    };
+    let json = "content-type: application/json\r\n";
+    let cases = [
+        ("429 Too Many Requests", "retry-after: 2\r\n", "", "asked again after: 2"),
+        ("502 Bad Gateway", "", "", "HTTP 502"),
+        ("503 Service Unavailable", json, r#"{"error":"full"}"#, "HTTP 503"),
+        ("500 Internal Server Error", "", "oops", "HTTP 500"),
+    ];
+    for server in [modern as fn(&_) -> Reply, legacy] {
+        for (status, headers, body, told) in cases {
+            let count = Mutex::new(0);
+            let (url, seen) = serve(move |request| {
+                if request.body["method"] == "tools/call" {
+                    let mut count = count.lock().expect("no panic");
+                    *count += 1;
+                    if *count % 3 == 0 {
+                        return reply(status, headers, body);
+                    }
+                }
+                server(request)
+            })
+            .await;
+            let mounted = Mounted::of(ServerConfig::url(url)).await;
+            let mut failed = 0;
+            for at in 0..12 {
+                let result = mounted.call("json", "{}").await;
+                if result.is_error() {
+                    failed += 1;
+                    assert!(result.text().contains(told), "{status}: {}", result.text());
+                } else {
+                    assert_eq!(result.text(), "by json", "{status} {at}");
+                }
+            }
+            assert_eq!((failed, mounted.status().state), (4, ServerState::Ready), "{status}");
+            let asked = |method: &str| {
+                let seen = seen.lock().expect("no panic");
+                seen.iter().filter(|request| request.body["method"] == method).count()
+            };
+            assert_eq!((asked("tools/call"), asked("tools/list")), (12, 1), "{status}");
+            mounted.close().await;
+        }
+    }
+}
+
 /// A server whose stream opens when it is told to, and which asks on it.
 #[tokio::test]
 async fn a_call_waits_for_the_stream_on_which_the_server_may_ask() {

@@ -2,6 +2,7 @@
 
 mod asking;
 mod authorization_servers;
+mod bodies;
 mod calls;
 mod client_credentials;
 mod dpop;

@@ -85,6 +85,16 @@ async fn what_can_be_read_of_a_result_is_read_and_the_rest_is_a_failure_with_its
             true,
         ),
         (r#""result":{"content":7}"#, "`content`", true),
+        (
+            r#""result":{"content":[{"type":"text","text":"null"}],"structuredContent":null}"#,
+            "null",
+            false,
+        ),
+        (
+            r#""result":{"structuredContent":null}"#,
+            "neither `content` nor `structuredContent`",
+            true,
+        ),
         (r#""result":{}"#, "neither `content` nor `structuredContent`", true),
         (r#""result":{"_meta":{}}"#, "neither `content` nor `structuredContent`", true),
         (r#""result":null"#, "neither a result nor an error", true),

@@ -121,6 +121,40 @@ async fn over_http_a_batch_has_one_list_of_answers() {
     served.stop().await;
 }
 
+/// A cancelled request has no answer, whether it stands in the same batch or in another; the others
+/// of its batch have theirs.
+#[tokio::test]
+async fn a_batch_may_cancel_requests_and_be_cancelled_in_part() {
+    let cancelled = |id: u64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    let add = |id| request(id, "add", json!({"a": 1, "b": 1}));
+    let hang = |id| request(id, "hang", json!({}));
+    // The messages of one client, and the lists of answers; the first may come in any order.
+    let cases = [
+        (vec![json!([hang(1), add(2), cancelled(1)])], vec![vec![2]]),
+        (vec![json!([hang(1), cancelled(1)])], vec![]),
+        (vec![json!([add(1), hang(2)]), json!([cancelled(2)])], vec![vec![1]]),
+        (vec![json!([add(1), hang(2)]), cancelled(2)], vec![vec![1]]),
+        (vec![hang(1), json!([cancelled(1), add(2)])], vec![vec![2]]),
+        (vec![json!([cancelled(1), add(1)])], vec![vec![1]]),
+    ];
+    for (messages, expected) in cases {
+        let mut peer = Peer::silent(service());
+        peer.begin_with("2025-03-26").await;
+        for message in &messages {
+            peer.line(message.to_string().as_bytes()).await;
+        }
+        for ids in expected {
+            let answers = peer.list().await;
+            let all = answers.as_array().unwrap_or_else(|| panic!("no list: {answers}"));
+            let found: Vec<u64> = all.iter().filter_map(|one| one["id"].as_u64()).collect();
+            assert_eq!(found, ids, "{messages:?}: {answers}");
+        }
+        let answer = peer.call("echo", json!({"word": "next"})).await;
+        assert_eq!(answer["result"]["content"][0]["text"], "next", "{messages:?}");
+        peer.end().await;
+    }
+}
+
 #[tokio::test]
 async fn other_versions_have_no_batches() {
     let batch = json!([request(1, "add", json!({"a": 1, "b": 1}))]);

@@ -146,9 +146,9 @@ async fn icons_that_clients_must_refuse_and_unseen_text_are_left_out() {
     servers.close().await;
 }
 
-/// What a text is made of stays; what only acts on a terminal, turns text around or hides it goes.
-#[tokio::test]
-async fn contents_are_data_and_lose_only_what_acts_on_its_reader() {
+/// A text with what texts are made of, and what is left of it: all but what only acts on a terminal,
+/// turns text around or hides it.
+fn odd_text() -> (String, String) {
     let rows = [
         ("a\r\nb\rc\u{2028}d\u{2029}e\u{b}f\u{c}g\n\th", ""),
         ("\u{feff}BOM and \u{feff} within", ""),
@@ -165,7 +165,12 @@ async fn contents_are_data_and_lose_only_what_acts_on_its_reader() {
         ("x\u{202e}y\u{202c}\u{2066}z\u{2069}\u{206f}\u{fff9}", "xyz"),
     ];
     let joined = rows.map(|(text, _)| text).join("|");
-    let expected = rows.map(|(text, kept)| if kept.is_empty() { text } else { kept }).join("|");
+    (joined, rows.map(|(text, kept)| if kept.is_empty() { text } else { kept }).join("|"))
+}
+
+#[tokio::test]
+async fn contents_are_data_and_lose_only_what_acts_on_its_reader() {
+    let (joined, expected) = odd_text();
     let of = |text: &str| {
         json!({
             "content": [
@@ -191,6 +196,71 @@ async fn contents_are_data_and_lose_only_what_acts_on_its_reader() {
         }
         servers.close().await;
     }
+}
+
+/// The same of prompts and resources, by their lists, links and templates.
+#[tokio::test]
+async fn messages_and_documents_are_data_too() {
+    let (joined, expected) = odd_text();
+    let document =
+        |uri: &str, text: &str| json!({"uri": uri, "mimeType": "text/plain", "text": text});
+    let messages = move |text: &str| {
+        json!([
+            {"role": "user", "content": {"type": "text", "text": text}},
+            {"role": "assistant", "content": {"type": "resource", "resource": document("test://a", text)}},
+        ])
+    };
+    let (sent, picture) = (joined.clone(), json!({"uri": "test://b", "blob": "77u/4oCL"}));
+    let given = picture.clone();
+    let (url, _) = serve(move |request| {
+        let whole = |mut result: Value| {
+            result["resultType"] = json!("complete");
+            result["ttlMs"] = json!(0);
+            result["cacheScope"] = json!("private");
+            Reply::Json(200, answer(request, &result))
+        };
+        let uri = request.body["params"]["uri"].as_str().unwrap_or_default();
+        match request.body["method"].as_str() {
+            Some("server/discover") => whole(json!({"supportedVersions": ["2026-07-28"],
+                "capabilities": {"prompts": {}, "resources": {}}})),
+            Some("tools/list") => whole(json!({"tools": []})),
+            Some("prompts/list") => whole(json!({"prompts": [{"name": "odd"}]})),
+            Some("prompts/get") => whole(json!({"messages": messages(&sent)})),
+            Some("resources/list") => whole(json!({"resources": [
+                {"uri": "test://a", "name": "a"}, {"uri": "test://b", "name": "b"}]})),
+            Some("resources/templates/list") => {
+                whole(json!({"resourceTemplates": [{"uriTemplate": "test://n/{id}", "name": "n"}]}))
+            }
+            Some("resources/read") if uri == "test://b" => whole(json!({"contents": [given]})),
+            Some("resources/read") => {
+                whole(json!({"contents": [document(uri, &sent), document("test://c", &sent)]}))
+            }
+            _ => Reply::Json(202, Value::Null),
+        }
+    })
+    .await;
+    let toolbox = ToolBox::new();
+    let servers = Servers::builder().server("s", ServerConfig::url(url));
+    let servers = servers.mount(&toolbox).await.expect("a name");
+    let status = servers.status().remove(0);
+    assert_eq!(
+        (status.state, &*status.prompts),
+        (ServerState::Ready, &["s_odd".to_owned()][..]),
+        "{status:?}"
+    );
+    for era in ERAS {
+        let mut peer = Peer::connect(Service::new(toolbox.clone()), era).await;
+        let got = peer.request("prompts/get", json!({"name": "s_odd"})).await;
+        assert_eq!(got["result"]["messages"], messages(&expected), "{era:?} {got}");
+        for uri in ["test://a", "test://n/7"] {
+            let read = peer.request("resources/read", json!({"uri": uri})).await;
+            let both = json!([document(uri, &expected), document("test://c", &expected)]);
+            assert_eq!(read["result"]["contents"], both, "{era:?} {uri}");
+        }
+        let read = peer.request("resources/read", json!({"uri": "test://b"})).await;
+        assert_eq!(read["result"]["contents"], json!([picture]), "{era:?}");
+    }
+    servers.close().await;
 }
 
 #[tokio::test]

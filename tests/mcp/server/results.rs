@@ -8,6 +8,7 @@ use toolbox::{Content, Tool, ToolBox, ToolContext, ToolResult, tool};
 
 use super::peer::{ERAS, Era, Peer, text_of};
 use super::tools::{all, find_many, quietly, service};
+use super::web::{Request, Served};
 
 #[tokio::test]
 async fn a_panic_is_a_failed_result_and_the_connection_lives() {
@@ -173,6 +174,65 @@ async fn progress_goes_to_those_who_asked_and_only_forward() {
         assert_eq!(text_of(&peer.call("progress", json!({})).await).0, "done");
         assert!(peer.notes.is_empty());
     }
+}
+
+/// Each report has the token as it was sent, and comes before the answer; without a token that is
+/// one, nothing is reported. A second request with the token of a first has its reports too.
+#[tokio::test]
+async fn a_token_of_progress_comes_back_as_it_was_sent() {
+    let cases = [
+        (json!(0), true),
+        (json!(-7), true),
+        (json!(""), true),
+        (json!("text"), true),
+        (json!(9_007_199_254_740_993_u64), true),
+        (json!("\u{1f600} \"quoted\"\n"), true),
+        (Value::Null, false),
+        (json!(true), false),
+        (json!([1]), false),
+        (json!({"a": 1}), false),
+    ];
+    let service = || Service::new(ToolBox::from(hurries::tool()));
+    let params = |token: &Value| json!({"name": "hurries", "arguments": {"reports": 3}, "_meta": {"progressToken": token}});
+    let check = |what: &str, token: &Value, counts: bool, messages: &[Value]| {
+        let (last, notes) = messages.split_last().expect("an answer");
+        assert_eq!(text_of(last).0, "done", "{what}");
+        let expected = if counts { vec![token; notes.len()] } else { vec![] };
+        let tokens: Vec<&Value> =
+            notes.iter().map(|note| &note["params"]["progressToken"]).collect();
+        assert_eq!(tokens, expected, "{what}");
+        assert_eq!(notes.is_empty(), !counts, "{what}");
+    };
+    let served = Served::start(service()).await;
+    let session = served.open(&[]).await;
+    for (token, counts) in &cases {
+        for era in ERAS {
+            let mut peer = Peer::connect(service(), era).await;
+            for _ in 0..2 {
+                let answer = peer.request("tools/call", params(token)).await;
+                let messages: Vec<Value> = peer.notes.drain(..).chain([answer]).collect();
+                check(&format!("{era:?} {token}"), token, *counts, &messages);
+            }
+            // Nothing is reported after the answer.
+            peer.call("hurries", json!({"reports": 0})).await;
+            assert!(peer.notes.is_empty(), "{era:?} {token}: {:?}", peer.notes);
+        }
+        let old =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params(token)});
+        for request in [
+            Request::modern("tools/call", params(token)),
+            Request::old(&old).header("mcp-session-id", &session),
+        ] {
+            let answer = served.send(&request).await;
+            let lines = answer.body.lines();
+            let lines = lines.map(|line| line.strip_prefix("data: ").unwrap_or(line));
+            let messages: Vec<Value> =
+                lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
+            let messages: Vec<Value> = messages.into_iter().filter(Value::is_object).collect();
+            check(&format!("http {token}"), token, *counts, &messages);
+        }
+    }
+    served.stop().await;
 }
 
 #[tokio::test]

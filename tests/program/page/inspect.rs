@@ -1,11 +1,15 @@
 //! The prompts, resources and frames of a page, over a server that another program wrote.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::io::AsyncBufReadExt as _;
+use tokio::time::timeout;
 use toolbox::ToolBox;
 use toolbox::mcp::{FrameLog, ServerConfig, Servers};
 use toolbox::page::{Inbox, Page};
 
-use super::{Halves, Opened, PATIENCE};
+use super::{Halves, Opened, PATIENCE, Site};
 use crate::bounded::tokio;
 
 /// A page over one server.
@@ -219,4 +223,66 @@ async fn a_page_without_frames_and_offers_says_so() {
         assert_eq!(opened.get(path, &halves).await.status, 405, "{path}");
     }
     opened.stop().await;
+}
+
+/// Opens the page of `toolbox inspect` over a command.
+async fn inspecting(command: &[&str]) -> (tokio::process::Child, Site, Halves) {
+    let mut child = tokio::process::Command::new(crate::program("toolbox-program"))
+        .arg("inspect")
+        .args(command)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut link = String::new();
+    let mut output = tokio::io::BufReader::new(child.stdout.take().unwrap());
+    timeout(PATIENCE, output.read_line(&mut link)).await.unwrap().unwrap();
+    let (address, token) = link.trim().split_once("/#token=").unwrap();
+    let site = Site { port: address.rsplit_once(':').unwrap().1.parse().unwrap() };
+    let halves = site.exchange(token).await.ok().unwrap();
+    (child, site, halves)
+}
+
+/// What a server that has not answered is waited for, and what it printed.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_that_starts_is_shown_with_what_it_printed() {
+    let script = "echo fetching layer 3 >&2; while read -r x; do :; done";
+    let (mut child, site, halves) = inspecting(&["/bin/sh", "-c", script]).await;
+    let startup = async {
+        loop {
+            let state = site.get("/api/state", &halves).await.json();
+            let startup = state["servers"][0]["startup"].clone();
+            if startup["last_line"].is_string() {
+                return startup;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let startup = timeout(PATIENCE, startup).await.unwrap();
+    assert_eq!(startup["last_line"], "fetching layer 3");
+    assert_eq!(startup["limit_seconds"], 60.0);
+    assert!(startup["waited_seconds"].as_u64().is_some_and(|waited| waited < 60), "{startup}");
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_program_opens_it_over_any_server() {
+    let (mut child, site, halves) = inspecting(&[crate::program("own-program"), "serve"]).await;
+    let listed = async {
+        loop {
+            let tools = site.get("/api/tools", &halves).await.json()["tools"].take();
+            if tools.as_array().is_some_and(|tools| !tools.is_empty()) {
+                return tools;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let tools = timeout(PATIENCE, listed).await.unwrap();
+    assert_eq!(tools[0]["server"], "inspected", "{tools}");
+    let state = site.get("/api/state", &halves).await.json();
+    assert_eq!(state["servers"][0]["state"], "ready", "{state}");
+    assert_eq!(state["servers"][0]["startup"], Value::Null, "{state}");
+    child.kill().await.unwrap();
 }

@@ -41,6 +41,8 @@ export interface ServerStatus {
   notices: string[];
   error: string | null;
   wants_sign_in: boolean;
+  /** What is waited for, until it has answered. */
+  startup: { waited_seconds: number; limit_seconds: number; last_line: string | null } | null;
 }
 
 export interface Waiting {

@@ -534,6 +534,16 @@ function Server({ server, lock }: { server: ServerStatus; lock: boolean }) {
       )}
       <Names what="prompts" names={server.prompts} />
       <Names what="resources" names={server.resources} />
+      {server.startup && (
+        <p>
+          It has not answered for {server.startup.waited_seconds} of {server.startup.limit_seconds} seconds
+          {server.startup.last_line && (
+            <>
+              ; it printed last: <Line text={server.startup.last_line} max={200} />
+            </>
+          )}
+        </p>
+      )}
       {server.error && (
         <p class="bad">
           <Line text={server.error} max={600} />

@@ -1,12 +1,13 @@
 //! Notices a model that makes the same calls again and again.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::call::{ToolCall, ToolResult};
-use crate::text::{QUOTED, quote};
+use crate::call::{FailureKind, ToolCall, ToolResult};
+use crate::text::{QUOTED, quote, without_marks};
 use crate::validate;
 
 /// Counts calls of the same tool with equal arguments that came to the same result: step after
@@ -71,7 +72,12 @@ impl RepeatGuard {
         let mut now = HashMap::new();
         let mut has_new = false;
         for (CallKey(key), result) in step {
-            let came_to = self.hasher.hash_one(&*result.text());
+            // The text names the tool as it was called, with other marks each time.
+            let text = match result.failure_kind() {
+                Some(FailureKind::NotFound) => Cow::Borrowed("not found"),
+                _ => result.text(),
+            };
+            let came_to = self.hasher.hash_one(&*text);
             // The refusal of a repeated call is no news.
             let warned = result.code() == Some(REPEATED);
             let before = self.seen.get(&key).filter(|before| warned || before.result == came_to);
@@ -96,7 +102,7 @@ impl RepeatGuard {
         let text = call.arguments.as_str().trim();
         let value = validate::hash(text, &self.hasher);
         let as_written = value.is_none().then_some(text);
-        CallKey(self.hasher.hash_one((&call.name, value, as_written)))
+        CallKey(self.hasher.hash_one((without_marks(&call.name), value, as_written)))
     }
 }
 
@@ -111,7 +117,7 @@ pub(super) fn repeat_warning(call: &ToolCall, times: u32) -> ToolResult {
         quote(&call.name, QUOTED),
         times - 1
     );
-    ToolResult::refusal(crate::call::FailureKind::Reported, text)
+    ToolResult::refusal(FailureKind::Reported, text)
         .with_code(REPEATED)
         .with_call_id(call.id.clone())
 }

@@ -3,7 +3,7 @@
 //! There is no fourth tool for the state of servers. A model learns of faults where they matter: in
 //! the instructions of the server, in the reply to a search, and in the error for an unknown tool.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use super::text::cut;
 use super::waiting;
 use crate::call::{FailureKind, ToolResult};
 use crate::collection::ToolBox;
+use crate::context::Conversation;
 use crate::mcp::{ServerState, ServerStatus, Servers, Settings};
 use crate::search::{EXECUTE, Gateway, executed};
 use crate::sync::Mutex;
@@ -29,6 +30,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 const OF_SERVER: usize = 2 << 10;
 const MAX_INSTRUCTIONS: usize = 8 << 10;
 
+/// The maximum number of sessions whose hosts are remembered as told; the first is forgotten, and
+/// told again.
+const MAX_SESSIONS: usize = 1024;
+
 /// The maximum length of a line about a problem for a model, in characters.
 const LINE: usize = 300;
 
@@ -37,8 +42,7 @@ pub(super) struct GatewayBackend {
     servers: Option<Servers>,
     /// Faults of the configuration, one per line.
     faults: Mutex<Vec<String>>,
-    /// The servers whose instructions a host was told.
-    told: Mutex<HashSet<String>>,
+    told: Mutex<ToldInstructions>,
 }
 
 impl GatewayBackend {
@@ -53,7 +57,7 @@ impl GatewayBackend {
 
     /// Returns the instructions that a host may pass to its model: how the gateway is used, if
     /// there is one, and those of the servers that have answered.
-    pub(super) fn instructions(&self, has_gateway: bool) -> String {
+    pub(super) fn instructions(&self, session: Option<&str>, has_gateway: bool) -> String {
         let own = if has_gateway { self.own_instructions() } else { String::new() };
         let statuses = self.servers.as_ref().map(Servers::status).unwrap_or_default();
         let mut told = self.told.lock();
@@ -61,7 +65,7 @@ impl GatewayBackend {
         let mut room = MAX_INSTRUCTIONS;
         for status in &statuses {
             let Some(of_server) = instructions_of(status) else { continue };
-            told.insert(status.name.clone());
+            told.of(session).insert(status.name.clone());
             let shown = bounded(of_server, room);
             room -= shown.len().min(room);
             if !text.is_empty() {
@@ -72,10 +76,11 @@ impl GatewayBackend {
         text
     }
 
-    /// Returns the instructions that no host was told, by server.
-    fn untold(&self) -> Map<String, Value> {
+    /// Returns the instructions that the host of a session was not told, by server.
+    fn untold(&self, session: Option<&str>) -> Map<String, Value> {
         let statuses = self.servers.as_ref().map(Servers::status).unwrap_or_default();
-        let told = self.told.lock();
+        let mut told = self.told.lock();
+        let told = told.of(session);
         let untold = statuses.iter().filter(|status| !told.contains(&status.name));
         let instructions = untold.filter_map(|status| {
             let text = bounded(instructions_of(status)?, MAX_INSTRUCTIONS);
@@ -85,12 +90,19 @@ impl GatewayBackend {
     }
 
     /// Keeps those of instructions whose servers have one of the found tools; they are told now.
-    fn tell(&self, untold: &mut Map<String, Value>, found: &Value, toolbox: &ToolBox) {
+    fn tell(
+        &self,
+        session: Option<&str>,
+        untold: &mut Map<String, Value>,
+        found: &Value,
+        toolbox: &ToolBox,
+    ) {
         let tools = found["tools"].as_array().into_iter().flatten();
         let names = tools.filter_map(|tool| tool["name"].as_str());
         let sources: HashSet<String> =
             names.filter_map(|name| toolbox.get(name)?.source().map(str::to_owned)).collect();
         let mut told = self.told.lock();
+        let told = told.of(session);
         untold.retain(|server, _| sources.contains(server) && told.insert(server.clone()));
     }
 
@@ -147,17 +159,19 @@ impl GatewayBackend {
     }
 
     async fn search(&self, toolbox: Option<ToolBox>, next: Next) -> ToolResult {
+        let session = next.context().get::<Conversation>().map(|session| session.chat_id.clone());
+        let session = session.as_deref();
         let result = next.run().await;
         if result.is_error() {
             return result;
         }
-        let (lines, mut untold) = (self.lines(), self.untold());
+        let (lines, mut untold) = (self.lines(), self.untold(session));
         if lines.is_empty() && untold.is_empty() {
             return result;
         }
         let Ok(mut reply) = serde_json::from_str::<Value>(&result.text()) else { return result };
         if let Some(toolbox) = toolbox {
-            self.tell(&mut untold, &reply, &toolbox);
+            self.tell(session, &mut untold, &reply, &toolbox);
         }
         if lines.is_empty() && untold.is_empty() {
             return result;
@@ -179,6 +193,29 @@ impl GatewayBackend {
         }
         let text = format!("{}\n{}", result.text(), lines.join("\n"));
         result.with_text(text)
+    }
+}
+
+/// The servers whose instructions a host was told, by the id of its session over HTTP. Hosts without
+/// a session are one, as that of standard streams is.
+#[derive(Default)]
+struct ToldInstructions {
+    of_sessions: VecDeque<(String, HashSet<String>)>,
+    without_session: HashSet<String>,
+}
+
+impl ToldInstructions {
+    fn of(&mut self, session: Option<&str>) -> &mut HashSet<String> {
+        let Some(id) = session else { return &mut self.without_session };
+        let sessions = &mut self.of_sessions;
+        let at = sessions.iter().position(|(known, _)| known == id).unwrap_or_else(|| {
+            if sessions.len() == MAX_SESSIONS {
+                sessions.pop_front();
+            }
+            sessions.push_back((id.to_owned(), HashSet::new()));
+            sessions.len() - 1
+        });
+        &mut sessions[at].1
     }
 }
 

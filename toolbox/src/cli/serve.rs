@@ -95,7 +95,8 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         gateway::register(&toolbox, settings, &backend);
     }
     let (instructing, has_gateway) = (Arc::clone(&backend), !wanted.no_gateway);
-    service = service.instructions_with(move || instructing.instructions(has_gateway));
+    service =
+        service.instructions_in(move |session| instructing.instructions(session, has_gateway));
     let page = attendance.map(|attendance| {
         let page = attendance.page(toolbox.clone()).ranking(ranking(settings));
         let page = match &servers {

@@ -243,8 +243,8 @@ impl ToolBoxBuilder {
     }
 
     /// Adds to the result of a call whose tool is not found what was probably meant: the name
-    /// within `functions.x` and the like, or the nearest names of the tools that the caller may
-    /// call. Default: on.
+    /// within `functions.x` and the like, the tools that servers have under that name, or the
+    /// nearest names of the tools that the caller may call. Default: on.
     ///
     /// If it is off, the text is `tool not found: <name>` and nothing else. A name is never
     /// corrected: the model calls again.

@@ -6,10 +6,13 @@ use super::admitted::CallerContext;
 use crate::call::{FailureKind, ToolResult};
 use crate::collection::{BoxSettings, Snapshot, ToolEntry, Visibility};
 use crate::context::{Taint, ToolContext};
-use crate::text::{QUOTED, nearest_n, quote};
+use crate::text::{QUOTED, nearest_n, quote, without_marks};
 
 /// The most names that an answer holds.
 const MOST: usize = 3;
+
+/// The most names of an answer that lists the tools which servers have under the name of the call.
+const MOST_NAMESAKES: usize = 20;
 
 /// The most calls that are read of a call that holds others.
 const MOST_WRAPPED: usize = 16;
@@ -67,6 +70,9 @@ impl<'s> Callable<'s> {
             self.show([entry]);
             return Some(format!("the name of the tool is `{meant}`"));
         }
+        if let Some(namesakes) = self.namesakes(meant) {
+            return Some(namesakes);
+        }
         // Names that look alike in other scripts are not compared.
         if !meant.is_ascii() {
             return None;
@@ -75,6 +81,28 @@ impl<'s> Callable<'s> {
         let near = nearest_n(meant, entries.map(|entry| entry.tool.name()), MOST);
         self.show(near.iter().filter_map(|name| self.get(name)));
         (!near.is_empty()).then(|| format!("the nearest names are {}", near.join(", ")))
+    }
+
+    /// Names the tools that servers have under this name.
+    fn namesakes(&self, name: &str) -> Option<String> {
+        let entries = self.snapshot.entries().filter(|entry| self.has(entry));
+        let mut entries: Vec<&ToolEntry> =
+            entries.filter(|entry| entry.tool.name_at_source() == Some(name)).collect();
+        let more = entries.len().saturating_sub(MOST_NAMESAKES);
+        entries.truncate(MOST_NAMESAKES);
+        self.show(entries.iter().copied());
+        let names: Vec<&str> = entries.iter().map(|entry| entry.tool.name()).collect();
+        match (&*names, more) {
+            ([], _) => None,
+            ([one], _) => Some(format!("its server's tool of this name is called {one}")),
+            (_, 0) => {
+                Some(format!("several servers have a tool of this name: {}", names.join(", ")))
+            }
+            _ => {
+                let names = names.join(", ");
+                Some(format!("several servers have a tool of this name: {names} and {more} more"))
+            }
+        }
     }
 
     /// Says how the calls within a call are made.
@@ -109,25 +137,4 @@ impl<'s> Callable<'s> {
 fn is_wrapper(name: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.collect::<String>().eq_ignore_ascii_case("multitooluseparallel")
-}
-
-/// Returns the name within the marks that models leave around it: `functions.x`, `x<|channel|>..`,
-/// `.. to=functions.x`, `x:0`.
-fn without_marks(name: &str) -> &str {
-    let name = match name.rsplit_once("to=") {
-        Some((_, name)) if name.starts_with("functions.") => name,
-        _ => name,
-    };
-    let name = name.split("<|").next().unwrap_or_default().trim();
-    let name = name.split_ascii_whitespace().next().unwrap_or_default();
-    let name = ["functions.", "function.", "tools.", "functions:", "default_api."]
-        .iter()
-        .find_map(|prefix| name.strip_prefix(prefix))
-        .unwrap_or(name);
-    match name.rsplit_once(':') {
-        Some((name, count)) if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) => {
-            name
-        }
-        _ => name,
-    }
 }

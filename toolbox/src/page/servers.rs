@@ -33,7 +33,7 @@ mod mounted {
         Json, PageInner, PageState, Response, ShownServer, State, StatusCode, Value, WantedServer,
         refused,
     };
-    use crate::mcp::{ApproveError, ServerStatus};
+    use crate::mcp::{ApproveError, ServerStartup, ServerStatus};
     use crate::page::reply::json_of;
 
     pub(in crate::page) fn has_lock(page: &PageInner) -> bool {
@@ -71,6 +71,16 @@ mod mounted {
             "notices": status.notices,
             "error": status.error,
             "wants_sign_in": status.wants_sign_in,
+            "startup": status.startup.as_ref().map(startup),
+        })
+    }
+
+    /// In whole seconds, since the state is sent to open pages whenever it changes.
+    fn startup(startup: &ServerStartup) -> Value {
+        json!({
+            "waited_seconds": startup.waited.as_secs(),
+            "limit_seconds": startup.limit.as_secs_f64(),
+            "last_line": startup.last_line,
         })
     }
 

@@ -17,6 +17,7 @@ use crate::call::chain;
 use crate::model::{
     Delta, Deltas, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part, Reply,
 };
+use crate::text::without_mark;
 use crate::wire::{Events, Format, ResponseStream, WireError};
 
 /// The time limit for connecting to the service.
@@ -518,8 +519,7 @@ fn is_events(response: &Response) -> bool {
 
 /// Returns `true` if bytes begin a JSON document, which no event does.
 fn is_json(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    bytes.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
+    without_mark(bytes).trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
 }
 
 fn is_events_text(body: &str) -> bool {

@@ -1,8 +1,10 @@
 //! Helpers over text, which know no other module but `sort`: cleaning and quoting of untrusted
-//! text, close names, paths of arguments, lengths in tokens, values as JSON.
+//! text, close names, the marks around names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;
 mod docs;
+#[allow(dead_code, reason = "for MCP and HTTP")]
+mod byte_order;
 mod halves;
 #[allow(dead_code, reason = "for skills")]
 mod head;
@@ -10,6 +12,7 @@ mod head;
 mod hex;
 mod json;
 mod list;
+mod marks;
 mod nearest;
 mod path;
 mod quote;
@@ -18,6 +21,8 @@ mod tokens;
 
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
 pub(crate) use docs::for_model;
+#[allow(unused_imports, reason = "for MCP and HTTP")]
+pub(crate) use byte_order::without_mark;
 pub(crate) use halves::mend_halves;
 #[allow(unused_imports, reason = "for skills")]
 pub(crate) use head::split_head;
@@ -25,6 +30,7 @@ pub(crate) use head::split_head;
 pub(crate) use hex::hex;
 pub(crate) use json::{json_value, nests_deeper, string_end};
 pub(crate) use list::{list, names};
+pub(crate) use marks::without_marks;
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};
 pub(crate) use quote::{QUOTED, quote};

@@ -65,6 +65,16 @@ types! {
     struct WithExternal { a: i32, #[serde(flatten)] rest: Wrapped }
     struct WithOption { a: i32, #[serde(flatten)] rest: Option<Coordinates> }
     enum Wrapped { One(i32), Fields { x: i32 } }
+    struct WithOptionalChoice { a: i32, #[serde(flatten)] rest: Option<Wrapped> }
+    struct WithOptionalTagged { z: i32, #[serde(flatten)] rest: Option<Internal> }
+    struct WithTwoChoices { a: i32, #[serde(flatten)] left: Wrapped, #[serde(flatten)] right: Adjacent }
+    struct WithUntagged { z: i32, #[serde(flatten)] rest: UntaggedStructs }
+    struct WithStructTwice { z: i32, #[serde(flatten)] rest: WithStruct }
+    struct WithChoiceTwice { z: i32, #[serde(flatten)] rest: WithExternal }
+    #[serde(tag = "kind")]
+    enum TaggedTwice { Fields(TaggedWithin) }
+    #[serde(tag = "type")]
+    enum TaggedWithin { Closed(Closed) }
     struct Bounded {
         #[schemars(range(min = 1, max = 5))] a: i32,
         #[schemars(length(min = 1, max = 3))] b: String,
@@ -175,7 +185,8 @@ tools! { choices;
 
 tools! { flattened;
     with_struct: WithStruct, with_map: WithMap, with_any: WithAny, with_tagged: WithTagged, with_external: WithExternal,
-    with_option: WithOption, list_with_struct: Vec<WithStruct>, map_with_tagged: BTreeMap<String, WithTagged>,
+    with_option: WithOption, with_optional_choice: WithOptionalChoice, with_optional_tagged: WithOptionalTagged, with_two_choices: WithTwoChoices,
+    with_untagged: WithUntagged, with_struct_twice: WithStructTwice, with_choice_twice: WithChoiceTwice, tagged_twice: TaggedTwice, list_with_struct: Vec<WithStruct>, map_with_tagged: BTreeMap<String, WithTagged>,
 }
 
 whole! { whole_objects;

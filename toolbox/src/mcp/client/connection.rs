@@ -409,6 +409,10 @@ impl Connection {
             ServiceError::TransportSend(ref sent) if reason::is_session_lost(sent) => {
                 ConnectionError::SessionLost
             }
+            // The stream of one answer alone, which rmcp tells in the same way.
+            ServiceError::TransportClosed if self.child.is_none() && !self.is_closed() => {
+                ConnectionError::Lost("the stream of its answer ended without an answer".to_owned())
+            }
             ServiceError::TransportClosed => ConnectionError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {
                 ConnectionError::Lost(self.describe_end().await)

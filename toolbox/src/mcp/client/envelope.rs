@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -9,12 +10,13 @@ use rmcp::model::{
     InitializeResult, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerRequest,
     ServerResult,
 };
-use serde::Deserialize;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::notifications::Notifications;
-use crate::text::mend_halves;
+use crate::text::{mend_halves, without_mark};
 
 /// The outermost object of a message.
 #[derive(Deserialize)]
@@ -29,6 +31,46 @@ struct RawMessage<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+}
+
+/// The messages of a list.
+struct MessageList<'a>(Vec<&'a RawValue>);
+
+impl MessageList<'_> {
+    /// Returns `false` for a list of anything else, such as a line of a log.
+    fn is_of_objects(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|message| message.get().starts_with('{'))
+    }
+}
+
+/// The most messages of a list that are read; a longer one is none.
+const MAX_LIST: usize = 1024;
+
+impl<'de> Deserialize<'de> for MessageList<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements;
+
+        impl<'de> Visitor<'de> for Elements {
+            type Value = MessageList<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of at most {MAX_LIST} messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut messages = Vec::new();
+                while let Some(message) = list.next_element()? {
+                    if messages.len() == MAX_LIST {
+                        return Err(A::Error::invalid_length(MAX_LIST + 1, &self));
+                    }
+                    messages.push(message);
+                }
+                Ok(MessageList(messages))
+            }
+        }
+
+        deserializer.deserialize_seq(Elements)
+    }
 }
 
 /// The way in which the answer to a request is read.
@@ -152,12 +194,27 @@ impl MessageReader {
         self.expected.is_empty()
     }
 
-    /// Parses a message; returns `None` unless it is expected.
-    pub(super) fn read(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
-        if line.trim_ascii().is_empty() {
-            return None;
+    /// Parses a message, or a list of them; returns those that are expected.
+    ///
+    /// Servers of 2025-03-26 may send lists, and careless ones put a single answer into one.
+    pub(super) fn read(&mut self, text: &[u8]) -> Vec<ServerJsonRpcMessage> {
+        let text = without_mark(text.trim_ascii());
+        if text.is_empty() {
+            return Vec::new();
         }
-        let line = &*self.readable(line);
+        let text = &*self.readable(text);
+        if text.first() != Some(&b'[') {
+            return self.read_one(text).into_iter().collect();
+        }
+        let list = serde_json::from_slice(text).ok().filter(MessageList::is_of_objects);
+        let Some(MessageList(messages)) = list else {
+            self.notifications.note_garbage(text);
+            return Vec::new();
+        };
+        messages.iter().filter_map(|message| self.read_one(message.get().as_bytes())).collect()
+    }
+
+    fn read_one(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let Ok(envelope) = serde_json::from_slice::<RawMessage<'_>>(line) else {
             self.notifications.note_garbage(line);
             return None;

@@ -28,6 +28,7 @@ use super::shared::ServiceShared;
 use crate::event::McpSide;
 use crate::future::{BoxFuture, spawn};
 use crate::mcp::telemetry::{Network, SessionTimer};
+use crate::text::without_mark;
 
 /// The maximum number of lines waiting to be written.
 const WAITING_LINES: usize = 64;
@@ -279,8 +280,7 @@ impl LineConnection {
 
 /// Returns the message in a line; empty if it is blank.
 pub(super) fn message_of(line: &[u8]) -> &[u8] {
-    let text = line.trim_ascii();
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+    without_mark(line.trim_ascii())
 }
 
 async fn ended(tasks: &mut JoinSet<()>) {

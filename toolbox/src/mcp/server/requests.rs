@@ -46,8 +46,9 @@ fn reply(
         |result: &Value| Ok(Reply::Now(Answer::from(protocol::response(&request.id, result))));
     match (&*request.method, &*exchange.lifecycle) {
         ("initialize", _) => {
-            let (handshake, answer) = initialize(shared, request)?;
-            *exchange.lifecycle = handshake;
+            let handshake = Handshake::read(request)?;
+            let answer = greeting(shared, request, &handshake, exchange.peer.session());
+            *exchange.lifecycle = Lifecycle::Handshake(Arc::new(handshake));
             return Ok(Reply::Now(answer));
         }
         // The one request that may come before the handshake.
@@ -56,7 +57,7 @@ fn reply(
     }
     let scope = RequestScope::of(exchange.lifecycle, &request.method, meta)?;
     if request.method == "server/discover" {
-        return now(&discover_result(shared, &scope.client));
+        return now(&discover_result(shared, &scope.client, exchange.peer.session()));
     }
     if matches!(exchange.lifecycle, Lifecycle::Unset) {
         *exchange.lifecycle = Lifecycle::Stateless;
@@ -90,20 +91,20 @@ fn reply(
     }
 }
 
-/// Answers `initialize`, and returns the lifecycle of a client that made the handshake.
-pub(super) fn initialize(
+/// Returns the answer to the handshake of a client, in a session of this id if there is one.
+pub(super) fn greeting(
     shared: &ServiceShared,
     request: &RequestFrame<'_>,
-) -> Result<(Lifecycle, Answer), ProtocolError> {
-    let handshake = Handshake::read(request)?;
+    handshake: &Handshake,
+    session: Option<&str>,
+) -> Answer {
     let result = json!({
         "protocolVersion": handshake.version.as_str(),
         "capabilities": capabilities(shared, &handshake.client),
         "serverInfo": shared.server_info(),
     });
-    let result = with_instructions(result, shared);
-    let answer = Answer::from(protocol::response(&request.id, &result));
-    Ok((Lifecycle::Handshake(Arc::new(handshake)), answer))
+    let result = with_instructions(result, shared, session);
+    Answer::from(protocol::response(&request.id, &result))
 }
 
 fn list_tools(
@@ -155,7 +156,7 @@ fn capabilities(shared: &ServiceShared, client: &ClientClaims) -> Value {
     all
 }
 
-fn discover_result(shared: &ServiceShared, client: &ClientClaims) -> Value {
+fn discover_result(shared: &ServiceShared, client: &ClientClaims, session: Option<&str>) -> Value {
     let mut capabilities = capabilities(shared, client);
     capabilities["extensions"][tasks::EXTENSION] = json!({});
     if skills::is_supported(shared) {
@@ -169,12 +170,12 @@ fn discover_result(shared: &ServiceShared, client: &ClientClaims) -> Value {
         "cacheScope": "private",
         "_meta": { SERVER_INFO: shared.server_info() },
     });
-    with_instructions(result, shared)
+    with_instructions(result, shared, session)
 }
 
-fn with_instructions(mut result: Value, shared: &ServiceShared) -> Value {
+fn with_instructions(mut result: Value, shared: &ServiceShared, session: Option<&str>) -> Value {
     if let Some(instructions) = &shared.options.instructions {
-        result["instructions"] = instructions().into();
+        result["instructions"] = instructions(session).into();
     }
     result
 }

@@ -187,6 +187,14 @@ impl Service {
         self,
         instructions: impl Fn() -> String + Send + Sync + 'static,
     ) -> Self {
+        self.instructions_in(move |_| instructions())
+    }
+
+    /// Computes the instructions for a session of this id, or for clients without one.
+    pub(crate) fn instructions_in(
+        self,
+        instructions: impl Fn(Option<&str>) -> String + Send + Sync + 'static,
+    ) -> Self {
         self.with(|options| options.instructions = Some(Arc::new(instructions)))
     }
 

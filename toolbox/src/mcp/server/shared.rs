@@ -91,11 +91,14 @@ impl ServiceShared {
     }
 }
 
+/// The instructions on the tools as a whole, by the id of the session, if there is one.
+type Instructions = dyn Fn(Option<&str>) -> String + Send + Sync;
+
 #[derive(Clone)]
 pub(super) struct ServiceOptions {
     pub(super) info: ServerInfo,
     pub(super) title: Option<String>,
-    pub(super) instructions: Option<Arc<dyn Fn() -> String + Send + Sync>>,
+    pub(super) instructions: Option<Arc<Instructions>>,
     pub(super) list_deferred: bool,
     pub(super) list_fresh_for: Duration,
     pub(super) page_size: usize,

@@ -463,10 +463,16 @@ fn program_result(result: &ToolResult) -> Own<'_> {
     Own::ToolResult { tool_use_id: result.call_id(), content, is_error: result.is_error() }
 }
 
+/// The maximum length of a picture in base64, wherever the models are served: a larger one has each
+/// later request refused.
+const MAX_IMAGE: usize = 5 << 20;
+
 /// Returns the block of a part, or a text in place of a part that cannot be sent.
 fn shown(content: &Content) -> Own<'_> {
     match bytes(content) {
-        Some((media_type @ ("image/jpeg" | "image/png" | "image/gif" | "image/webp"), data)) => {
+        Some((media_type @ ("image/jpeg" | "image/png" | "image/gif" | "image/webp"), data))
+            if data.len() <= MAX_IMAGE =>
+        {
             Own::Image { source: SourceOut { media_type, data } }
         }
         Some((media_type @ "application/pdf", data)) => {

@@ -3,9 +3,11 @@
 use reqwest::Response;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use crate::text::without_mark;
+
 type Error = StreamableHttpError<reqwest::Error>;
 
-/// Reads a body of at most `max` bytes; `None` if it is longer.
+/// Reads a body of at most `max` bytes, without a byte order mark; `None` if it is longer.
 pub(super) async fn bounded(mut response: Response, max: usize) -> Result<Option<Vec<u8>>, Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(client_error)? {
@@ -14,7 +16,7 @@ pub(super) async fn bounded(mut response: Response, max: usize) -> Result<Option
         }
         body.extend_from_slice(&piece);
     }
-    Ok(Some(body))
+    Ok(Some(without_mark(&body).to_vec()))
 }
 
 /// Returns an error without the URL, which may hold a secret.

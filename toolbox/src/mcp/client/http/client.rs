@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{BoxStream, unfold};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use serde::Deserialize;
-use sse_stream::Sse;
+use serde::de::IgnoredAny;
 
 use super::body::bounded;
 use super::demand::answered;
+use super::event_stream::{EventStream, Events, is_answer};
 use super::events::{SseEvent, SseParser};
 use super::foreign::{self, OLD_TRANSPORT};
 use super::lost_session;
@@ -37,12 +37,9 @@ use crate::mcp::frames::FrameDirection;
 use crate::sync::Mutex;
 
 type Error = StreamableHttpError<reqwest::Error>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The maximum number of interrupted streams that wait to be resumed.
 const MAX_PARKED: usize = 64;
-/// The minimum delay before a stream is resumed, in milliseconds, whatever the server asks for.
-const SOONEST: u64 = 100;
 
 /// The maximum time in which a server of the old transport names its address for messages.
 const OLD_WAIT: Duration = Duration::from_secs(3);
@@ -51,8 +48,8 @@ const OLD_WAIT: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub(in crate::mcp::client) struct HttpTransport {
     client: reqwest::Client,
-    max_message: usize,
-    notifications: Arc<Notifications>,
+    pub(super) max_message: usize,
+    pub(super) notifications: Arc<Notifications>,
     parked: Arc<Mutex<VecDeque<(String, MessageReader)>>>,
     /// The session that was lost last, in which nothing more is sent.
     lost: Arc<Mutex<Option<Arc<str>>>>,
@@ -121,12 +118,12 @@ impl HttpTransport {
         tokio::time::timeout(OLD_WAIT, asked).await.unwrap_or(false)
     }
 
-    fn reader(&self) -> MessageReader {
+    pub(super) fn reader(&self) -> MessageReader {
         MessageReader::new(Arc::clone(&self.notifications), in_envelope_with_headers)
     }
 
     /// Keeps the pending requests of a stream until it is resumed.
-    fn park(&self, event: String, reader: MessageReader) {
+    pub(super) fn park(&self, event: String, reader: MessageReader) {
         let mut parked = self.parked.lock();
         if parked.len() == MAX_PARKED {
             parked.pop_front();
@@ -144,6 +141,9 @@ impl HttpTransport {
     fn refused(&self, refusal: HttpRefusal) -> (Error, Option<ErrorData>) {
         #[derive(Deserialize)]
         struct RefusalBody {
+            // Without it, the error is one of a gateway, and the status says more.
+            #[serde(rename = "jsonrpc")]
+            _version: IgnoredAny,
             error: serde_json::Value,
         }
         let error = unexpected(refusal.reason());
@@ -194,7 +194,7 @@ impl HttpTransport {
         reader.expect(&request.id, &request.request);
         match kind(&response) {
             BodyKind::Events => {
-                let mut events = self.events(response, reader, None);
+                let mut events = EventStream::new(self.clone(), response, reader, None);
                 // rmcp learns from a list which arguments go into headers, but not from one whose
                 // stream it sees end before it looks at the messages. One that is no stream is
                 // safe.
@@ -214,167 +214,53 @@ impl HttpTransport {
                 Ok(StreamableHttpPostResponse::Sse(events.boxed(), session))
             }
             BodyKind::Page => Err(unexpected(foreign::page())),
-            BodyKind::Json => {
-                let message = match bounded(response, self.max_message).await? {
+            kind => {
+                let status = response.status();
+                let answer = match bounded(response, self.max_message).await? {
                     Some(body) if foreign::is_html(None, &body) => {
                         return Err(unexpected(foreign::page()));
+                    }
+                    Some(body) if body.trim_ascii().is_empty() => {
+                        return Err(unexpected(format!("its answer is empty (HTTP {status})")));
                     }
                     Some(body) => {
                         self.notifications.frame(FrameDirection::Received, &body);
                         if in_session && lost_session::is_told_by(&body) {
                             return Err(StreamableHttpError::SessionExpired);
                         }
-                        reader.read(&body)
+                        self.answer_in(&body, &mut reader)
                     }
                     None => {
                         self.notifications.cut_frame(b"");
                         reader.cut_off()
                     }
                 };
-                match message {
-                    Some(message) if reader.is_done() => {
-                        Ok(StreamableHttpPostResponse::Json(message, session))
+                match (answer, kind) {
+                    (Some(answer), _) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+                    (None, BodyKind::Other(kind)) => {
+                        Err(StreamableHttpError::UnexpectedContentType(kind))
                     }
-                    _ => Err(unexpected("its answer does not match the request")),
-                }
-            }
-            BodyKind::Other(kind) => Err(StreamableHttpError::UnexpectedContentType(kind)),
-        }
-    }
-
-    fn events(
-        &self,
-        response: Response,
-        reader: MessageReader,
-        last: Option<String>,
-    ) -> EventStream {
-        EventStream {
-            transport: self.clone(),
-            response: Some(response),
-            parser: SseParser::new(self.max_message),
-            reader,
-            last,
-            held: VecDeque::new(),
-            is_old: false,
-        }
-    }
-}
-
-/// The event stream of one response.
-struct EventStream {
-    transport: HttpTransport,
-    response: Option<Response>,
-    parser: SseParser,
-    reader: MessageReader,
-    last: Option<String>,
-    /// Events that were read ahead.
-    held: VecDeque<Result<Sse, SseError>>,
-    /// `true` after an event of the old transport, which ends the stream.
-    is_old: bool,
-}
-
-impl EventStream {
-    fn boxed(self) -> Events {
-        Box::pin(unfold(self, |mut stream| async {
-            let event = match stream.held.pop_front() {
-                Some(event) => Some(event),
-                None => stream.next().await,
-            };
-            event.map(|event| (event, stream))
-        }))
-    }
-
-    /// Returns the answer if it is the first message of the stream; else the stream goes on as if
-    /// nothing had been read.
-    async fn first_is_answer(&mut self) -> Option<ServerJsonRpcMessage> {
-        while let Some(event) = self.next().await {
-            let data = event.as_ref().ok().and_then(|event| event.data.as_deref());
-            if let Some(data) = data
-                && self.reader.is_done()
-                && let Ok(answer) = serde_json::from_str(data)
-            {
-                return Some(answer);
-            }
-            let goes_on = event.as_ref().is_ok_and(|event| event.data.is_none());
-            self.held.push_back(event);
-            if !goes_on {
-                break;
-            }
-        }
-        None
-    }
-
-    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
-        loop {
-            while !self.is_old
-                && let Some(event) = self.parser.next()
-            {
-                if let Some(event) = self.read(event) {
-                    return Some(Ok(event));
-                }
-            }
-            if self.is_old {
-                return None;
-            }
-            if self.parser.is_over() {
-                self.response.take()?;
-                return self
-                    .reader
-                    .cut_off()
-                    .map(|message| Ok(with_message(&message, Sse::default())));
-            }
-            let Some(response) = &mut self.response else {
-                self.park();
-                return None;
-            };
-            match response.chunk().await {
-                Ok(Some(bytes)) => self.parser.feed(&bytes),
-                Ok(None) => {
-                    self.response = None;
-                    self.parser.end();
-                }
-                Err(error) => {
-                    self.response = None;
-                    self.park();
-                    return Some(Err(SseError::Body(Box::new(error.without_url()))));
+                    (None, _) => Err(unexpected("its answer does not match the request")),
                 }
             }
         }
     }
 
-    /// Converts an event for rmcp: a valid message, or the data to resume the stream.
-    fn read(&mut self, event: SseEvent) -> Option<Sse> {
-        self.is_old |= event.is_endpoint();
-        let is_message = event.is_message();
-        let mut sse = Sse { id: event.id.filter(|id| !id.is_empty()), ..Sse::default() };
-        sse.retry = event.retry.map(|retry| retry.max(SOONEST));
-        if sse.id.is_some() {
-            self.last.clone_from(&sse.id);
-        }
-        let data = event.data.filter(|_| is_message);
-        let received = |data: Vec<u8>| {
-            self.transport.notifications.frame(FrameDirection::Received, &data);
-            self.reader.read(&data)
+    /// Returns the answer in a whole body, be it JSON or events: what it is shows at its beginning,
+    /// whatever content type its server names.
+    fn answer_in(&self, body: &[u8], reader: &mut MessageReader) -> Option<ServerJsonRpcMessage> {
+        let is_json = body.trim_ascii_start().first().is_some_and(|first| b"{[".contains(first));
+        let messages = if is_json {
+            reader.read(body)
+        } else {
+            let mut events = SseParser::new(self.max_message);
+            events.feed(body);
+            events.end();
+            let events = std::iter::from_fn(|| events.next()).filter(SseEvent::is_message);
+            events.filter_map(|event| event.data).flat_map(|data| reader.read(&data)).collect()
         };
-        match data.and_then(received) {
-            Some(message) => Some(with_message(&message, sse)),
-            None if sse == Sse::default() => None,
-            None => Some(sse),
-        }
+        messages.into_iter().find(is_answer)
     }
-
-    /// Keeps the pending requests if the stream can be resumed.
-    fn park(&mut self) {
-        if let Some(last) = self.last.take().filter(|_| !self.reader.is_done()) {
-            let reader = std::mem::replace(&mut self.reader, self.transport.reader());
-            self.transport.park(last, reader);
-        }
-    }
-}
-
-fn with_message(message: &ServerJsonRpcMessage, mut sse: Sse) -> Sse {
-    sse.data = serde_json::to_string(message).ok();
-    sse
 }
 
 /// Returns `true` for a request that servers refuse to those they do not know, though they may list
@@ -520,7 +406,7 @@ impl StreamableHttpClient for HttpTransport {
             (_, BodyKind::Events) => {
                 let reader = last.as_deref().and_then(|last| self.unpark(last));
                 let reader = reader.unwrap_or_else(|| self.reader());
-                let events = self.events(response, reader, last.clone()).boxed();
+                let events = EventStream::new(self.clone(), response, reader, last.clone()).boxed();
                 let (reopened, mut last) = (Arc::clone(&self.reopened), last);
                 Ok(Box::pin(events.inspect(move |event| {
                     if let Ok(event) = event {
@@ -562,7 +448,7 @@ fn kind(response: &Response) -> BodyKind {
     let essence = kind.as_deref().and_then(|kind| kind.split(';').next()).unwrap_or("").trim();
     if essence.eq_ignore_ascii_case("text/event-stream") {
         BodyKind::Events
-    } else if kind.is_none() || essence.eq_ignore_ascii_case("application/json") {
+    } else if essence.eq_ignore_ascii_case("application/json") {
         BodyKind::Json
     } else if foreign::is_html(response.headers().get(CONTENT_TYPE), b"") {
         BodyKind::Page

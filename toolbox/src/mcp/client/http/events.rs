@@ -1,4 +1,7 @@
 //! A parser of server-sent events, in memory of a bounded size.
+//!
+//! Some servers name the content type of events and send the JSON of a message without `data:`. No
+//! field of an event begins with a bracket, so it is read as the data of an event of its own.
 
 use std::collections::VecDeque;
 
@@ -37,6 +40,8 @@ pub(super) struct SseParser {
     ready: VecDeque<SseEvent>,
     after_return: bool,
     begun: bool,
+    /// The brackets that are open in the JSON of a message without a field.
+    open: usize,
     is_over: bool,
 }
 
@@ -50,6 +55,7 @@ impl SseParser {
             ready: VecDeque::new(),
             after_return: false,
             begun: false,
+            open: 0,
             is_over: false,
         }
     }
@@ -112,19 +118,23 @@ impl SseParser {
         if line.is_empty() {
             return self.end_event();
         }
+        let begins = self.event.data.is_none()
+            && line.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['));
+        if self.open > 0 || begins {
+            self.push_data(line);
+            self.open = open_after(line, self.open);
+            if self.open == 0 {
+                self.end_event();
+            }
+            return;
+        }
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let (field, value) = line.split_at(colon);
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"event" => self.event.kind = value.to_vec(),
-            b"data" => match &mut self.event.data {
-                Some(data) => {
-                    data.push(b'\n');
-                    data.extend_from_slice(value);
-                }
-                none => *none = Some(value.to_vec()),
-            },
+            b"data" => self.push_data(value),
             // The id is sent back in a header, which has no control characters and a limited
             // length.
             b"id" if value.len() <= MAX_ID && !value.iter().any(u8::is_ascii_control) => {
@@ -138,12 +148,39 @@ impl SseParser {
         }
     }
 
+    fn push_data(&mut self, value: &[u8]) {
+        match &mut self.event.data {
+            Some(data) => {
+                data.push(b'\n');
+                data.extend_from_slice(value);
+            }
+            none => *none = Some(value.to_vec()),
+        }
+    }
+
     fn end_event(&mut self) {
+        self.open = 0;
         let event = std::mem::take(&mut self.event);
         if event != SseEvent::default() {
             self.ready.push_back(event);
         }
     }
+}
+
+/// Returns how many brackets are open after a line of JSON. A string ends with its line.
+fn open_after(line: &[u8], open: usize) -> usize {
+    let (mut open, mut in_string, mut is_escaped) = (open, false, false);
+    for byte in line {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => open += 1,
+            b'}' | b']' if !in_string => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    open
 }
 
 #[cfg(test)]
@@ -182,6 +219,18 @@ mod tests {
                 &[r#"Some("a\n b") None None"#],
             ),
             ("data: left open", &[r#"Some("left open") None None"#]),
+            // Messages without a field: alone, over several lines, beside events, cut off.
+            ("\u{feff}{\"a\": [1, \"]}\"]}", &[r#"Some("{\"a\": [1, \"]}\"]}") None None"#]),
+            ("[\n {\n }\n]\n", &[r#"Some("[\n {\n }\n]") None None"#]),
+            (
+                "id: 7\n{\"a\":\"\\\"{\"}\n{}\ndata: b\n{}\n\n",
+                &[
+                    r#"Some("{\"a\":\"\\\"{\"}") Some("7") None"#,
+                    r#"Some("{}") None None"#,
+                    r#"Some("b") None None"#,
+                ],
+            ),
+            ("{\"a\n\ndata: b", &[r#"Some("{\"a") None None"#, r#"Some("b") None None"#]),
             (
                 "data: a\n\ndata: 0123456789012345678901234567890123456789\n\ndata: b\n\n",
                 &[r#"Some("a") None None"#, "over"],

@@ -4,6 +4,7 @@ mod address;
 mod body;
 mod client;
 mod demand;
+mod event_stream;
 mod events;
 mod foreign;
 pub(in crate::mcp::client) mod lost_session;

@@ -104,7 +104,6 @@ pub(super) fn read(url: &Url, answer: HttpResponse) -> Result<HttpResponse, Unus
         return Err(UnusableDocument { answer: format!("HTTP {status}"), may_pass });
     }
     let body = answer.body();
-    let body = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
     let Ok(mut document) = serde_json::from_slice::<Map<String, Value>>(body) else {
         let kind = answer.headers().get(CONTENT_TYPE);
         let answer = if is_html(kind, body) { "a page of HTML" } else { "no JSON object" };

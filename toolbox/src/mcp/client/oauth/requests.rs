@@ -22,6 +22,7 @@ use super::token_answer::{self, TokenFailure};
 use crate::call::chain;
 use crate::mcp::client::http::within_origin;
 use crate::sync::Mutex;
+use crate::text::without_mark;
 
 /// The maximum time for a response.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -236,7 +237,7 @@ impl OAuthRequests {
             }
             body.extend_from_slice(&piece);
         }
-        let mut whole = HttpResponse::new(body);
+        let mut whole = HttpResponse::new(without_mark(&body).to_vec());
         *whole.status_mut() = response.status();
         *whole.version_mut() = response.version();
         *whole.headers_mut() = std::mem::take(response.headers_mut());

@@ -94,7 +94,6 @@ impl fmt::Display for TokenFailure {
 pub(super) fn read(mut answer: HttpResponse, form: &[u8]) -> (HttpResponse, Option<TokenFailure>) {
     let status = answer.status();
     let body = answer.body();
-    let body = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
     let Ok(mut members) = serde_json::from_slice::<Map<String, Value>>(body) else {
         let failure = unread(status, answer.headers().get(CONTENT_TYPE), body);
         return (answer, Some(failure));

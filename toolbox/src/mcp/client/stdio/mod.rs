@@ -9,6 +9,7 @@ mod output;
 #[cfg(target_os = "linux")]
 mod tree;
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub(super) struct Stdio {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     lines: ChildLines<ChildStdout>,
     reader: MessageReader,
+    /// Messages of a list that are still to be handed on.
+    ready: VecDeque<ServerJsonRpcMessage>,
     /// The pending discovery request: the server may be one that leaves unknown requests
     /// unanswered.
     probe: Option<(RequestId, Instant)>,
@@ -61,6 +64,7 @@ impl Stdio {
             stdin: Arc::new(Mutex::new(Some(stdin))),
             lines: ChildLines::new(stdout, max_line, output),
             reader: MessageReader::new(Arc::clone(&notifications), in_envelope),
+            ready: VecDeque::new(),
             probe: None,
             patience,
             notifications,
@@ -131,6 +135,17 @@ impl Transport<RoleClient> for Stdio {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
+            if let Some(message) = self.ready.pop_front() {
+                let answers_probe = |(id, _): &(RequestId, Instant)| match &message {
+                    ServerJsonRpcMessage::Response(response) => response.id == *id,
+                    ServerJsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),
+                    _ => false,
+                };
+                if self.probe.as_ref().is_some_and(answers_probe) {
+                    self.probe = None;
+                }
+                return Some(message);
+            }
             let line = match &self.probe {
                 None => self.lines.next().await,
                 Some((id, until)) => {
@@ -145,28 +160,17 @@ impl Transport<RoleClient> for Stdio {
                 self.notifications.ended();
                 return None;
             };
-            let message = match line {
+            match line {
                 ChildLine::Whole(line) => {
                     if !line.trim_ascii().is_empty() {
                         self.notifications.frame(FrameDirection::Received, &line);
                     }
-                    self.reader.read(&line)
+                    self.ready.extend(self.reader.read(&line));
                 }
                 ChildLine::TooLong { head, tail } => {
                     self.notifications.cut_frame(&head);
-                    self.reader.too_long(&head, &tail)
+                    self.ready.extend(self.reader.too_long(&head, &tail));
                 }
-            };
-            if let Some(message) = message {
-                let answers_probe = |(id, _): &(RequestId, Instant)| match &message {
-                    ServerJsonRpcMessage::Response(response) => response.id == *id,
-                    ServerJsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),
-                    _ => false,
-                };
-                if self.probe.as_ref().is_some_and(answers_probe) {
-                    self.probe = None;
-                }
-                return Some(message);
             }
         }
     }

@@ -29,9 +29,9 @@ use crate::mcp::server::open_requests::OpenRequest;
 use crate::mcp::server::operation;
 use crate::mcp::server::outlet::Outlet;
 use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, RequestMeta};
-use crate::mcp::server::requests::{initialize, respond};
+use crate::mcp::server::requests::{greeting, respond};
 use crate::mcp::server::running::ServiceActivity;
-use crate::mcp::server::session::{Lifecycle, Notified};
+use crate::mcp::server::session::{Handshake, Lifecycle, Notified};
 use crate::mcp::server::shared::ServiceShared;
 use crate::mcp::telemetry::{Network, Outcome};
 
@@ -328,8 +328,8 @@ impl Endpoint {
     ) -> Result<Response, Refusal> {
         let peer = PeerIdentity { network: Network::HTTP, ..PeerIdentity::default() };
         let operation = operation::begin(&self.shared, &peer, &Lifecycle::Unset, request, meta);
-        let (lifecycle, answer) = match initialize(&self.shared, request) {
-            Ok(begun) => begun,
+        let handshake = match Handshake::read(request) {
+            Ok(handshake) => Arc::new(handshake),
             Err(error) => {
                 // Stateless versions do not have the method at all; but an older client may name
                 // one of them in a whole handshake.
@@ -339,7 +339,9 @@ impl Endpoint {
                 return Err(Refusal::error(&request.id, &error));
             }
         };
+        let lifecycle = Lifecycle::Handshake(Arc::clone(&handshake));
         let session = self.sessions.begin(&self.shared, &self.running, principal, lifecycle)?;
+        let answer = greeting(&self.shared, request, &handshake, Some(&session.id));
         let mut response = json_response(StatusCode::OK, answer.message);
         if let Ok(id) = HeaderValue::try_from(&*session.id) {
             response.headers_mut().insert(SESSION, id);
