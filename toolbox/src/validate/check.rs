@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::json::{JsonKind, Node};
+use super::memo::{KnownFaults, Memo};
 use super::number::Decimal;
 use super::read;
 use super::references::{REFERENCES, References, ResourceId};
@@ -36,6 +37,7 @@ pub(super) struct Checker<'a> {
     /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks
     /// through them.
     scopes: Vec<ResourceId>,
+    pub(super) memo: Memo<'a>,
     base: &'a str,
     /// Results of [`Checker::is_read`], by the address of the schema.
     read: HashMap<*const Value, bool>,
@@ -61,6 +63,7 @@ impl<'a> Checker<'a> {
         Self {
             refs,
             scopes: vec![0],
+            memo: Memo::default(),
             base,
             read: HashMap::new(),
             path: Vec::new(),
@@ -130,10 +133,20 @@ impl<'a> Checker<'a> {
         }
         match schema {
             Value::Object(map) => {
+                if let Some(known) = self.memo.faults(node, schema)
+                    && (known.count == 0 || known.described || !self.describing)
+                {
+                    self.count = self.count.saturating_add(known.count);
+                    return;
+                }
+                let (before, others) = (self.budget, std::mem::take(&mut self.count));
                 let secret = usize::from(schema::says_secret(map));
                 self.secrets += secret;
                 self.enter(schema, |c| c.keywords(node, schema, map));
                 self.secrets -= secret;
+                let found = KnownFaults { count: self.count, described: self.describing };
+                self.memo.keep_faults(node, schema, before - self.budget, found);
+                self.count = self.count.saturating_add(others);
             }
             Value::Bool(false) => {
                 self.report(|c| c.fault(FaultKind::Rejected, "must be left out"));
@@ -145,14 +158,17 @@ impl<'a> Checker<'a> {
     /// Runs one step below a schema: within its resource, one level deeper.
     pub(super) fn enter<T>(&mut self, schema: &'a Value, run: impl FnOnce(&mut Self) -> T) -> T {
         let owner = self.refs.owner(schema);
-        let is_other = self.scopes.last() != Some(&owner);
-        if is_other {
+        // The outermost decides, so one that is in progress already changes nothing.
+        let is_other = !self.scopes.contains(&owner);
+        let outer = is_other.then(|| {
             self.scopes.push(owner);
-        }
+            self.memo.enter(owner)
+        });
         self.depth += 1;
         let result = run(self);
         self.depth -= 1;
-        if is_other {
+        if let Some(outer) = outer {
+            self.memo.leave(outer);
             self.scopes.pop();
         }
         result
@@ -207,7 +223,12 @@ impl<'a> Checker<'a> {
             JsonKind::Number => self.number(node, schema, map),
             JsonKind::String => self.string(node, schema, map),
             JsonKind::Array => self.array(node, schema, map),
-            JsonKind::Object => left = self.object(node, schema, map),
+            JsonKind::Object => {
+                // In place, so not below the frame of the fields.
+                self.required(node, map);
+                self.dependents(node, map);
+                left = self.object(node, schema, map);
+            }
             JsonKind::Null | JsonKind::Bool => {}
         }
         for next in schema::branches(schema, "allOf") {
@@ -220,10 +241,30 @@ impl<'a> Checker<'a> {
             }
         }
         self.conditional(node, map);
-        // What an alternative declares is known beside the faults of that alternative.
         let meant = self.chosen.split_off(chosen);
-        if self.count > before {
-            let names = self.names_of(&meant);
+        if !left.is_empty() {
+            self.left_over(node, schema, left, (self.count > before).then_some(&meant));
+        }
+        if let Some(unwanted) = map.keyword("not").filter(|not| !not.is_null())
+            && self.accepts_for_sure(node, unwanted)
+        {
+            self.forbidden(node, schema);
+        }
+    }
+
+    /// Reports the fields that an alternative declares which was not chosen.
+    ///
+    /// What an alternative declares is known beside the faults of that alternative, which is among
+    /// those that were `meant`.
+    fn left_over(
+        &mut self,
+        node: Node<'a>,
+        schema: &'a Value,
+        mut left: Vec<(Node<'a>, Node<'a>)>,
+        meant: Option<&Vec<&'a Value>>,
+    ) {
+        if let Some(meant) = meant {
+            let names = self.names_of(meant);
             left.retain(|(key, _)| !meant.is_empty() && !names.contains(&*key.string()));
         }
         for (key, value) in left {
@@ -231,14 +272,13 @@ impl<'a> Checker<'a> {
             self.unknown(node, (key, value), schema);
             self.path.pop();
         }
-        if let Some(unwanted) = map.keyword("not").filter(|not| !not.is_null())
-            && self.accepts_for_sure(node, unwanted)
-        {
-            self.report(|c| {
-                let fault = c.fault(FaultKind::Rejected, "must not have this value");
-                fault.received(c.show(node, schema))
-            });
-        }
+    }
+
+    fn forbidden(&mut self, node: Node<'a>, schema: &'a Value) {
+        self.report(|c| {
+            let fault = c.fault(FaultKind::Rejected, "must not have this value");
+            fault.received(c.show(node, schema))
+        });
     }
 
     pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: JsonKinds) {
@@ -449,7 +489,7 @@ impl<'a> Checker<'a> {
 
     /// Counts a fault, and describes it if it will be listed.
     pub(super) fn report(&mut self, fault: impl FnOnce(&Self) -> Fault) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         if self.describing && self.faults.admits_one() {
             let fault = fault(self);
             self.faults.push_admitted(fault);
@@ -491,6 +531,11 @@ impl<'a> Checker<'a> {
             return "***".to_owned();
         }
         show(node)
+    }
+
+    /// Returns the steps that are left.
+    pub(super) fn budget(&self) -> u64 {
+        self.budget
     }
 
     pub(super) fn spend(&mut self, steps: u64) {

@@ -8,6 +8,7 @@
 mod check;
 mod conditions;
 mod json;
+mod memo;
 mod number;
 mod objects;
 mod path;
