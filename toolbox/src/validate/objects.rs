@@ -89,9 +89,7 @@ impl<'a> Checker<'a> {
             self.report(|c| {
                 let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
                 let meant = nearest(&key.string(), listed.into_iter());
-                let is_secret = schema::is_secret(rule, c.refs);
-                let path = if is_secret { c.path_without_name() } else { c.path() };
-                Fault::new(FaultKind::UnknownName, path, schema::name_rule(rule, c.refs))
+                c.fault(FaultKind::UnknownName, schema::name_rule(rule, c.refs))
                     .suggest(meant.map(|name| quote(name, 64)))
             });
             self.path.pop();
@@ -169,7 +167,8 @@ impl<'a> Checker<'a> {
             let is_around = meant.is_none() && wrapped::holds_known(value, &known);
             let mut allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());
             // Unlike every name that is declared, it may be what should stand under one of them.
-            let is_secret = meant.is_none() && schema::has_secret_field(schema, c.refs);
+            let is_secret = meant.is_none()
+                && schema.as_object().is_some_and(|map| schema::has_secret_field(map, c.refs));
             let path = if is_secret { c.path_without_name() } else { c.path() };
             if is_around {
                 allowed.push_str("; send the object that stands under this name itself");
