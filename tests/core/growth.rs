@@ -25,10 +25,20 @@ const FOR_EVER: Duration = Duration::from_secs(120);
 /// Less than any recursion over the input would need, more than what a build without optimizations
 /// takes besides.
 const SMALL_STACK: usize = 512 << 10;
+/// The stack of a thread, of the standard library and of tokio.
+const USUAL_STACK: usize = 2 << 20;
+/// Enough for a test to make what it tries.
+const LARGE_STACK: usize = 64 << 20;
 
 /// Runs a test alone, in a thread with a small stack, and fails if it does not end.
 #[track_caller]
 fn alone(test: impl FnOnce() + Send + 'static) {
+    alone_on(SMALL_STACK, test);
+}
+
+/// Runs a test alone, in a thread with a stack of this size.
+#[track_caller]
+fn alone_on(stack: usize, test: impl FnOnce() + Send + 'static) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (done, ended) = channel();
@@ -36,7 +46,7 @@ fn alone(test: impl FnOnce() + Send + 'static) {
         test();
         let _ = done.send(());
     };
-    let thread = std::thread::Builder::new().stack_size(SMALL_STACK).spawn(work).unwrap();
+    let thread = std::thread::Builder::new().stack_size(stack).spawn(work).unwrap();
     match ended.recv_timeout(FOR_EVER) {
         Ok(()) => {}
         Err(RecvTimeoutError::Timeout) => panic!("not done within {FOR_EVER:?}"),
@@ -422,19 +432,148 @@ fn a_tool_takes_a_few_times_its_text() {
     });
 }
 
+/// A value for schemas that are below each other: itself, or as deep as they are.
+enum Given {
+    Value(Value),
+    Deep(fn(Value) -> Value),
+}
+
+type Level = fn(Value, usize) -> Value;
+
+/// Schemas around another, which none of them looks at more than once.
+fn levels() -> Vec<(&'static str, Level, Given)> {
+    let plain = |value: Value| Given::Value(value);
+    let (one, text, object) = (|| plain(json!(1)), || plain(json!("a")), || plain(json!({"a": 1})));
+    let (fields, lists) =
+        (Given::Deep(|below| json!({"a": below})), || Given::Deep(|below| json!([below])));
+    vec![
+        ("if", |below, _| json!({"if": below}), one()),
+        ("then", |below, _| json!({"if": {"type": "integer"}, "then": below}), one()),
+        ("else", |below, _| json!({"if": {"type": "null"}, "else": below}), one()),
+        ("if and anyOf", |below, _| json!({"anyOf": [{"if": below, "then": false}]}), text()),
+        ("not", |below, _| json!({"not": below}), one()),
+        ("not in oneOf", |below, _| json!({"oneOf": [{"not": below}, true]}), text()),
+        ("anyOf", |below, _| json!({"anyOf": [below]}), one()),
+        ("anyOf first", |below, _| json!({"anyOf": [below, {"type": "null"}]}), one()),
+        ("anyOf last", |below, _| json!({"anyOf": [{"type": "null"}, below]}), one()),
+        ("anyOf fits", |below, _| json!({"anyOf": [{"type": "null"}, below]}), text()),
+        ("oneOf", |below, _| json!({"oneOf": [below, {"type": "null"}]}), one()),
+        ("oneOf, two", |below, _| json!({"oneOf": [below, {}, {"not": {}}]}), text()),
+        ("oneOf, as one", |below, _| json!({"anyOf": [{"oneOf": [below, true]}, false]}), text()),
+        ("allOf", |below, _| json!({"allOf": [below, {"type": "string"}]}), one()),
+        (
+            "anyOf, oneOf, allOf",
+            |below, at| json!({["anyOf", "oneOf", "allOf"][at % 3]: [below, {"type": "null"}]}),
+            one(),
+        ),
+        ("oneOf in allOf", |below, _| json!({"allOf": [{"oneOf": [below]}]}), one()),
+        (
+            "anyOf, required",
+            |below, _| json!({"anyOf": [below, {"properties": {"b": {}}, "required": ["b"]}]}),
+            object(),
+        ),
+        ("propertyNames", |below, _| json!({"anyOf": [below, {"propertyNames": false}]}), object()),
+        ("dependentSchemas", |below, _| json!({"dependentSchemas": {"a": below}}), object()),
+        ("dependencies", |below, _| json!({"anyOf": [{"dependencies": {"a": below}}]}), object()),
+        (
+            "unevaluatedProperties, anyOf",
+            |below, _| json!({"anyOf": [below], "unevaluatedProperties": false}),
+            object(),
+        ),
+        (
+            "unevaluatedProperties, oneOf",
+            |below, _| json!({"oneOf": [below, false], "unevaluatedProperties": {"type": "null"}}),
+            object(),
+        ),
+        (
+            "unevaluatedProperties, if",
+            |below, _| json!({"if": below, "then": {"type": "null"}, "unevaluatedProperties": false}),
+            object(),
+        ),
+        (
+            "unevaluatedItems, anyOf",
+            |below, _| json!({"anyOf": [below], "unevaluatedItems": false}),
+            plain(json!([1])),
+        ),
+        (
+            "unevaluatedItems, allOf",
+            |below, _| json!({"allOf": [below], "prefixItems": [{}], "unevaluatedItems": false}),
+            plain(json!([1, 2])),
+        ),
+        ("contains", |below, _| json!({"contains": below, "unevaluatedItems": false}), lists()),
+        (
+            "items",
+            |below, _| json!({"anyOf": [{"type": "array", "items": below}, {"type": "null"}]}),
+            lists(),
+        ),
+        (
+            "prefixItems",
+            |below, _| json!({"oneOf": [{"type": "array", "prefixItems": [below]}, false]}),
+            lists(),
+        ),
+        (
+            "properties",
+            |below, _| json!({"anyOf": [{"type": "object", "properties": {"a": below}}, false]}),
+            fields,
+        ),
+    ]
+}
+
+/// Both what a check asks for is counted, and its steps: one that takes too many of them is
+/// refused for that, and there are fewer than the square of the levels.
 #[test]
 fn schemas_below_each_other_are_looked_at_once() {
-    alone(|| {
-        for keyword in ["if", "not"] {
+    alone_on(USUAL_STACK, || {
+        for (name, level, given) in levels() {
+            // Arguments nest no deeper than 64 levels.
+            let size = if matches!(given, Given::Deep(_)) { 12 } else { 40 };
             let nested = |levels: usize| {
                 let leaf = json!({"type": "string"});
-                let deep = (0..levels).fold(leaf, |below, _| json!({ keyword: below }));
-                taking(json!({"type": "object", "properties": {"any": deep}}))
+                let deep = (0..levels).fold(leaf, level);
+                // Every other way through references.
+                let defined: Map<String, Value> = (0..levels)
+                    .map(|at| {
+                        let below = json!({"$ref": format!("#/$defs/d{}", at.wrapping_sub(1))});
+                        let below = if at == 0 { json!({"type": "string"}) } else { below };
+                        (format!("d{at}"), level(below, at))
+                    })
+                    .collect();
+                let by_name = json!({"$ref": format!("#/$defs/d{}", levels - 1)});
+                let value = match &given {
+                    Given::Value(value) => value.clone(),
+                    Given::Deep(around) => (0..levels).fold(json!(1), |below, _| around(below)),
+                };
+                let schema = json!({"type": "object", "properties": {"any": deep, "named": by_name}, "$defs": defined});
+                let texts = ["any", "named"].map(|key| json!({key: value}).to_string());
+                (taking(schema), texts)
             };
-            grows(keyword, 40, 6, nested, |toolbox| {
-                let result = call(toolbox, "t", r#"{"any": 1}"#);
-                assert!(!result.text().contains("cannot be checked"), "{}", result.text());
+            // A message looks at 32 levels for the types of a value, so the first cost less.
+            grows(name, size, 8, nested, |(toolbox, texts)| {
+                for text in texts {
+                    let result = call(toolbox, "t", text);
+                    assert!(!result.text().contains("too many steps"), "{name}: {}", result.text());
+                }
             });
+        }
+    });
+}
+
+/// A check goes 512 schemas deep, within the stack of any thread, and refuses what is deeper.
+#[test]
+fn schemas_of_any_depth_leave_the_stack_alone() {
+    alone_on(LARGE_STACK, || {
+        for (name, level, given) in levels() {
+            let Given::Value(value) = given else { continue };
+            let toolbox = taking(json!({
+                "type": "object",
+                "properties": {"any": (0..520).fold(json!({"type": "string"}), level)},
+            }));
+            let text = json!({"any": value}).to_string();
+            let calling = toolbox.clone();
+            let work = move || call(&calling, "t", &text);
+            let thread = std::thread::Builder::new().stack_size(USUAL_STACK).spawn(work).unwrap();
+            let result = thread.join().unwrap();
+            assert_eq!(result.code(), Some("args.schema_too_large"), "{name}: {}", result.text());
         }
     });
 }

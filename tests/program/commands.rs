@@ -412,7 +412,7 @@ type RuleCase = (
 fn a_rule_is_met_by_its_tool_in_every_server_or_it_is_said() {
     let unmet =
         |key: &str, rule: &str| format!("the rule `{rule}` of `{key}` matches none of the tools");
-    let cases: [RuleCase; 7] = [
+    let cases: [RuleCase; 13] = [
         ("blacklist", "own_wipe", &["own_sum", "too_wipe"], &["own_wipe"], None),
         ("blacklist", "wipe", &["own_sum", "too_sum"], &["own_wipe", "too_wipe"], None),
         ("blacklist", "WIPE", &["own_sum"], &["own_wipe", "too_wipe"], None),
@@ -420,6 +420,12 @@ fn a_rule_is_met_by_its_tool_in_every_server_or_it_is_said() {
         ("blacklist", "wip", &["own_wipe"], &[], Some("wip")),
         ("blacklist", "wip*", &["own_wipe"], &[], Some("wip*")),
         ("allow", "sum", &["own_sum", "too_sum"], &["own_wipe"], None),
+        ("allow", "*_typo", &[], &["own_sum", "own_wipe"], Some("*_typo")),
+        ("allow", "*_SUM", &["own_sum", "too_sum"], &["own_wipe"], None),
+        ("blacklist", "OWN_Wipe", &["own_sum", "too_wipe"], &["own_wipe"], None),
+        ("blacklist", "own.wipe", &["own_wipe"], &[], Some("own.wipe")),
+        ("blacklist", "own__wipe", &["own_wipe"], &[], Some("own__wipe")),
+        ("blacklist", "nobody_wipe", &["own_wipe"], &[], Some("nobody_wipe")),
     ];
     for (key, rule, listed, absent, expected) in cases {
         let folder = Folder::new();
@@ -433,6 +439,19 @@ fn a_rule_is_met_by_its_tool_in_every_server_or_it_is_said() {
         assert_eq!(said, expected.is_some(), "{rule}: {ended:?}");
         if let Some(rule) = expected {
             toolbox(&config, &["check"]).check(0, "", &unmet(key, rule));
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_no_name_can_meet_is_an_error_of_the_file() {
+    for rule in ["own/wipe", "own wipe", "", "own:wipe"] {
+        let folder = Folder::new();
+        let own = json!({"command": [own_program(), "serve"]});
+        for key in ["blacklist", "allow"] {
+            let config = json!({"mcp": {"own": own}, "settings": {key: [rule]}});
+            let config = folder.write("toolbox.jsonc", &config.to_string());
+            toolbox(&config, &["list"]).check(3, "", "names no tool; write a tool's name");
         }
     }
 }

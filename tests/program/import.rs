@@ -448,13 +448,20 @@ fn nothing_secret_is_shown() {
         "k": {"url": "${HOST}/SECRET-33/sse/../mcp"},
         "l": {"command": "env", "args": ["PIN=SECRET-34", "node", "SECRET-35.js"]},
         "m": {"url": "https://example.com/mcp", "headers": {"Cookie": "a=SECRET-36"}},
+        "n": {"command": "java", "args": ["-Dpassword=SECRET-37", "-Dapi.key=SECRET-38", "-jar", "SECRET-39.jar"]},
+        "o": {"command": "npx", "args": ["-y", "pkg", "Authorization: Basic U0VDUkVU", "eyJwaW4iOiJTRUNSRVQifQ=="]},
+        "p": {"url": "https://SECRET-40@example.com/mcp;id=SECRET-41?access_token=SECRET-42#SECRET-43"},
+        "q": {"command": "sh", "args": ["-c", "TOKEN=SECRET-44 exec server"], "env": {"Q": "U0VDUkVU"}},
     }});
     user.write(".claude.json", servers.to_string());
     for words in [&["import"][..], &["import", "--json"], &["import", "--write", "--point"]] {
         let ended = user.run(words);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let all = format!("{}{}", ended.out, ended.err);
-        assert!(!all.contains("SECRET"), "{all}");
+        // In base64 as well, alone and within JSON.
+        for secret in ["SECRET", "U0VDUkVU", "eyJwaW4"] {
+            assert!(!all.contains(secret), "{secret} is in\n{all}");
+        }
         for shown in [
             "npx -y pkg --api-key *** --token=*** *** -e *** --header *** postgres://host/*** A=*** B={env:C}",
             "https://example.com/mcp X=***",

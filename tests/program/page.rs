@@ -14,6 +14,7 @@ use toolbox::event::EventSink;
 use toolbox::page::{Inbox, OpenPageError, Page};
 use toolbox::{ToolBox, ToolCall, tool, tools};
 
+mod approve;
 mod inspect;
 
 /// The time for anything to happen.

@@ -48,6 +48,29 @@ async fn what_stands_beside_the_arguments_is_refused_and_nothing_runs() {
             r#"{"name":"delete","arguments":{"filter":"a"},"arguments":{}}"#,
             "duplicate key".to_owned(),
         ),
+        // The same key in other letters, which a reader takes for it.
+        (r#"{"name":"delete","arguments ":{"filter":"old"}}"#, "`arguments`".to_owned()),
+        (r#"{"name":"delete","ARGUMENTS":{"filter":"old"}}"#, "`arguments`".to_owned()),
+        (r#"{"name":"delete","argu\u200bments":{"filter":"old"}}"#, "`arguments`".to_owned()),
+        (r#"{"name":"delete","\u0430rguments":{"filter":"old"}}"#, "`arguments`".to_owned()),
+        (
+            r#"{"name":"delete","arguments":{},"Arguments":{"filter":"old"}}"#,
+            "Arguments".to_owned(),
+        ),
+        (
+            r#"{"name":"delete","arguments":{"arguments":{"filter":"old"}}}"#,
+            "`arguments`".to_owned(),
+        ),
+        (
+            r#"{"name":"delete","arguments":{"name":"delete","arguments":{"filter":"old"}}}"#,
+            "`arguments`".to_owned(),
+        ),
+        (
+            r#"{"Name":"delete","arguments":{"filter":"old"}}"#,
+            "send {\"name\": the tool's name".to_owned(),
+        ),
+        (r#"{"name ":"delete"}"#, "send {\"name\": the tool's name".to_owned()),
+        (r#"{"name":["delete"],"arguments":{}}"#, "`name`".to_owned()),
         (r#"{"arguments":{"filter":"a"}}"#, "`name` is missing".to_owned()),
         (r#"{"name":7,"arguments":{}}"#, "`name`".to_owned()),
         (r#"{"name":"delete","arguments":{"filter":"a"}"#, EXECUTE.to_owned()),
@@ -59,6 +82,17 @@ async fn what_stands_beside_the_arguments_is_refused_and_nothing_runs() {
         let result = toolbox.call(ToolCall::new("1", EXECUTE, text)).await;
         assert!(result.is_error() && result.text().contains(&says), "{text}: {}", result.text());
         assert!(result.code().is_some_and(|code| code.starts_with("args")), "{text}: {result:?}");
+    }
+    assert_eq!(*ran.lock().unwrap(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_envelope_within_an_envelope_runs_nothing() {
+    let (toolbox, ran) = toolbox();
+    for inner in [json!({"name": "delete", "filter": "old"}), json!({"name": "delete"})] {
+        let outer = json!({"name": EXECUTE, "arguments": inner});
+        let result = toolbox.call(ToolCall::new("1", EXECUTE, outer)).await;
+        assert!(result.text().contains("by itself"), "{inner}: {}", result.text());
     }
     assert_eq!(*ran.lock().unwrap(), [""; 0]);
 }

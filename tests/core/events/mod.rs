@@ -2,6 +2,7 @@
 
 mod calls;
 mod envelopes;
+mod marked;
 mod sinks;
 
 use support::Seen;

@@ -124,7 +124,7 @@ async fn only_what_does_not_fit_is_refused() {
 }
 
 #[tokio::test]
-async fn definitions_that_double_are_bounded() {
+async fn definitions_that_double_are_looked_at_once() {
     let mut definitions = Map::new();
     definitions.insert("d0".into(), json!({"type": "string"}));
     for at in 1..=28 {
@@ -132,8 +132,9 @@ async fn definitions_that_double_are_bounded() {
         definitions.insert(format!("d{at}"), json!({"anyOf": [below, {"allOf": [below, below]}]}));
     }
     let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d28"}}, "$defs": definitions});
+    assert_eq!(use_all(schema.clone(), &json!({"x": "a"})).await.text(), "ran");
     let result = use_all(schema, &json!({"x": 7})).await;
-    assert_eq!(result.code(), Some("args.schema_too_large"), "{}", result.text());
+    assert!(result.text().contains("`x` must be a string, got 7"), "{}", result.text());
 }
 
 #[tokio::test]

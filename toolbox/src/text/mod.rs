@@ -2,9 +2,9 @@
 //! text, close names, the marks around names, paths of arguments, lengths in tokens, values as JSON.
 
 mod boundary;
-mod docs;
 #[allow(dead_code, reason = "for MCP and HTTP")]
 mod byte_order;
+mod docs;
 mod halves;
 #[allow(dead_code, reason = "for skills")]
 mod head;
@@ -20,9 +20,9 @@ mod sanitize;
 mod tokens;
 
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
-pub(crate) use docs::for_model;
 #[allow(unused_imports, reason = "for MCP and HTTP")]
 pub(crate) use byte_order::without_mark;
+pub(crate) use docs::for_model;
 pub(crate) use halves::mend_halves;
 #[allow(unused_imports, reason = "for skills")]
 pub(crate) use head::split_head;

@@ -3,17 +3,20 @@
 use super::value::RECEIVED;
 use crate::call::{Fault, FaultKind, Faults};
 use crate::schema::Keywords as _;
-use crate::text::{join, names, nearest, push_index, push_key, quote};
+use crate::text::{join, names, nearest, quote};
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::disclosure::{self, Disclosed, PathOrigin, PathSegment};
 use super::json::{JsonKind, Node};
+use super::memo::{KnownFaults, Memo};
 use super::number::Decimal;
 use super::read;
 use super::references::{REFERENCES, References, ResourceId};
 use super::schema::{self, JsonKinds};
-use super::value::{self, equals, holds_json, show};
+use super::secrets::HIDDEN;
+use super::value::{self, equals};
 use super::wrapped;
 
 /// The most sub-schemas that may be in progress at once; it ends endless chains of references.
@@ -33,9 +36,12 @@ pub(super) enum PathStep<'a> {
 /// One check of one document.
 pub(super) struct Checker<'a> {
     pub(super) refs: &'a References<'a>,
+    /// The schema of the whole value.
+    root: &'a Value,
     /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks
     /// through them.
     scopes: Vec<ResourceId>,
+    pub(super) memo: Memo<'a>,
     base: &'a str,
     /// Results of [`Checker::is_read`], by the address of the schema.
     read: HashMap<*const Value, bool>,
@@ -45,8 +51,6 @@ pub(super) struct Checker<'a> {
     pub(super) exhausted: bool,
     /// `true` if faults are described, `false` if they are only counted.
     pub(super) describing: bool,
-    /// The number of schemas in progress that mark their value as secret.
-    secrets: usize,
     /// The alternatives of the schemas in progress whose faults were described.
     pub(super) chosen: Vec<&'a Value>,
     faults: Faults,
@@ -60,7 +64,9 @@ impl<'a> Checker<'a> {
     pub(super) fn new(refs: &'a References<'a>, base: &'a str, budget: u64) -> Self {
         Self {
             refs,
+            root: refs.root,
             scopes: vec![0],
+            memo: Memo::default(),
             base,
             read: HashMap::new(),
             path: Vec::new(),
@@ -68,7 +74,6 @@ impl<'a> Checker<'a> {
             depth: 0,
             exhausted: false,
             describing: true,
-            secrets: 0,
             chosen: Vec::new(),
             faults: Faults::default(),
             count: 0,
@@ -82,6 +87,7 @@ impl<'a> Checker<'a> {
         if !self.refs.is_known() {
             return Faults::default();
         }
+        self.root = schema;
         self.check(node, schema);
         if self.exhausted {
             // An unfinished check may have found faults that are none.
@@ -130,10 +136,17 @@ impl<'a> Checker<'a> {
         }
         match schema {
             Value::Object(map) => {
-                let secret = usize::from(schema::says_secret(map));
-                self.secrets += secret;
+                if let Some(known) = self.memo.faults(node, schema)
+                    && (known.count == 0 || known.described || !self.describing)
+                {
+                    self.count = self.count.saturating_add(known.count);
+                    return;
+                }
+                let (before, others) = (self.budget, std::mem::take(&mut self.count));
                 self.enter(schema, |c| c.keywords(node, schema, map));
-                self.secrets -= secret;
+                let found = KnownFaults { count: self.count, described: self.describing };
+                self.memo.keep_faults(node, schema, before - self.budget, found);
+                self.count = self.count.saturating_add(others);
             }
             Value::Bool(false) => {
                 self.report(|c| c.fault(FaultKind::Rejected, "must be left out"));
@@ -145,14 +158,17 @@ impl<'a> Checker<'a> {
     /// Runs one step below a schema: within its resource, one level deeper.
     pub(super) fn enter<T>(&mut self, schema: &'a Value, run: impl FnOnce(&mut Self) -> T) -> T {
         let owner = self.refs.owner(schema);
-        let is_other = self.scopes.last() != Some(&owner);
-        if is_other {
+        // The outermost decides, so one that is in progress already changes nothing.
+        let is_other = !self.scopes.contains(&owner);
+        let outer = is_other.then(|| {
             self.scopes.push(owner);
-        }
+            self.memo.enter(owner)
+        });
         self.depth += 1;
         let result = run(self);
         self.depth -= 1;
-        if is_other {
+        if let Some(outer) = outer {
+            self.memo.leave(outer);
             self.scopes.pop();
         }
         result
@@ -198,16 +214,21 @@ impl<'a> Checker<'a> {
         let types = JsonKinds::of_type(map);
         if !types.meets(JsonKinds::of(node)) {
             // The other keywords would only repeat that fault.
-            return self.wrong_type(node, schema, types);
+            return self.wrong_type(node, types);
         }
         let (before, chosen) = (self.count, self.chosen.len());
         let mut left = Vec::new();
-        self.listed_values(node, schema, map);
+        self.listed_values(node, map);
         match node.kind() {
-            JsonKind::Number => self.number(node, schema, map),
-            JsonKind::String => self.string(node, schema, map),
+            JsonKind::Number => self.number(node, map),
+            JsonKind::String => self.string(node, map),
             JsonKind::Array => self.array(node, schema, map),
-            JsonKind::Object => left = self.object(node, schema, map),
+            JsonKind::Object => {
+                // In place, so not below the frame of the fields.
+                self.required(node, map);
+                self.dependents(node, map);
+                left = self.object(node, schema, map);
+            }
             JsonKind::Null | JsonKind::Bool => {}
         }
         for next in schema::branches(schema, "allOf") {
@@ -216,14 +237,34 @@ impl<'a> Checker<'a> {
         for (keyword, exactly_one) in [("anyOf", false), ("oneOf", true)] {
             let any = schema::branches(schema, keyword);
             if !any.is_empty() {
-                self.any_of(node, schema, any, exactly_one);
+                self.any_of(node, any, exactly_one);
             }
         }
         self.conditional(node, map);
-        // What an alternative declares is known beside the faults of that alternative.
         let meant = self.chosen.split_off(chosen);
-        if self.count > before {
-            let names = self.names_of(&meant);
+        if !left.is_empty() {
+            self.left_over(node, schema, left, (self.count > before).then_some(&meant));
+        }
+        if let Some(unwanted) = map.keyword("not").filter(|not| !not.is_null())
+            && self.accepts_for_sure(node, unwanted)
+        {
+            self.forbidden(node);
+        }
+    }
+
+    /// Reports the fields that an alternative declares which was not chosen.
+    ///
+    /// What an alternative declares is known beside the faults of that alternative, which is among
+    /// those that were `meant`.
+    fn left_over(
+        &mut self,
+        node: Node<'a>,
+        schema: &'a Value,
+        mut left: Vec<(Node<'a>, Node<'a>)>,
+        meant: Option<&Vec<&'a Value>>,
+    ) {
+        if let Some(meant) = meant {
+            let names = self.names_of(meant);
             left.retain(|(key, _)| !meant.is_empty() && !names.contains(&*key.string()));
         }
         for (key, value) in left {
@@ -231,25 +272,24 @@ impl<'a> Checker<'a> {
             self.unknown(node, (key, value), schema);
             self.path.pop();
         }
-        if let Some(unwanted) = map.keyword("not").filter(|not| !not.is_null())
-            && self.accepts_for_sure(node, unwanted)
-        {
-            self.report(|c| {
-                let fault = c.fault(FaultKind::Rejected, "must not have this value");
-                fault.received(c.show(node, schema))
-            });
-        }
     }
 
-    pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: JsonKinds) {
+    fn forbidden(&mut self, node: Node<'a>) {
         self.report(|c| {
-            let received = c.show(node, schema);
-            let advice = wrapped::advice(node, types).filter(|_| received != "***");
+            let fault = c.fault(FaultKind::Rejected, "must not have this value");
+            fault.received(c.show(node))
+        });
+    }
+
+    pub(super) fn wrong_type(&mut self, node: Node<'a>, types: JsonKinds) {
+        self.report(|c| {
+            let received = c.show(node);
+            let advice = wrapped::advice(node, types).filter(|_| received != HIDDEN);
             c.fault(FaultKind::WrongType, types.phrase()).received(received).suggest(advice)
         });
     }
 
-    fn listed_values(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+    fn listed_values(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         let listed: Vec<&Value> = match (map.keyword("enum"), self.keyword(map, "const")) {
             (Some(Value::Array(values)), None) => values.iter().collect(),
             (_, Some(only)) => vec![only],
@@ -257,17 +297,17 @@ impl<'a> Checker<'a> {
         };
         self.spend(listed.len() as u64);
         if !listed.iter().any(|value| equals(node, value)) {
-            self.not_listed(node, schema, &listed);
+            self.not_listed(node, &listed);
         }
         if let (Some(Value::Array(values)), Some(_)) =
             (map.keyword("enum"), self.keyword(map, "const"))
             && !values.iter().any(|value| equals(node, value))
         {
-            self.not_listed(node, schema, &values.iter().collect::<Vec<_>>());
+            self.not_listed(node, &values.iter().collect::<Vec<_>>());
         }
     }
 
-    pub(super) fn not_listed(&mut self, node: Node<'a>, schema: &'a Value, listed: &[&Value]) {
+    pub(super) fn not_listed(&mut self, node: Node<'a>, listed: &[&Value]) {
         self.report(|c| {
             let expected = match listed {
                 [only] => schema::value_list(&[only]),
@@ -277,12 +317,12 @@ impl<'a> Checker<'a> {
                 .then(|| nearest(&node.string(), listed.iter().filter_map(|value| value.as_str())))
                 .flatten();
             c.fault(FaultKind::NotOneOf, expected)
-                .received(c.show(node, schema))
+                .received(c.show(node))
                 .suggest(meant.map(|meant| quote(&Value::from(meant).to_string(), 60)))
         });
     }
 
-    fn number(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+    fn number(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         let bounds = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"];
         if !bounds.iter().any(|keyword| map.has_keyword(keyword)) {
             return;
@@ -309,13 +349,13 @@ impl<'a> Checker<'a> {
             if !holds {
                 self.report(|c| {
                     c.fault(FaultKind::OutOfRange, format!("{phrase} {bound}"))
-                        .received(c.show(node, schema))
+                        .received(c.show(node))
                 });
             }
         }
     }
 
-    fn string(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+    fn string(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         if map.has_keyword("minLength") || map.has_keyword("maxLength") {
             self.spend(node.span().len() as u64 / 64);
             self.length(map, ["minLength", "maxLength"], "character", node.chars().count());
@@ -324,7 +364,7 @@ impl<'a> Checker<'a> {
             && !self.matches(pattern, node)
         {
             self.report(|c| {
-                c.fault(FaultKind::Pattern, quote(pattern, RECEIVED)).received(c.show(node, schema))
+                c.fault(FaultKind::Pattern, quote(pattern, RECEIVED)).received(c.show(node))
             });
         }
     }
@@ -449,7 +489,7 @@ impl<'a> Checker<'a> {
 
     /// Counts a fault, and describes it if it will be listed.
     pub(super) fn report(&mut self, fault: impl FnOnce(&Self) -> Fault) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         if self.describing && self.faults.admits_one() {
             let fault = fault(self);
             self.faults.push_admitted(fault);
@@ -461,36 +501,31 @@ impl<'a> Checker<'a> {
         Fault::new(kind, self.path(), expected)
     }
 
+    pub(super) fn path(&self) -> String {
+        self.disclose(self.path.len()).path
+    }
+
     /// Returns the current path with `***` in place of the name that it ends with.
     pub(super) fn path_without_name(&self) -> String {
-        let steps = self.path.len().saturating_sub(1);
-        join(&self.path_of(steps), "***")
+        join(&self.disclose(self.path.len().saturating_sub(1)).path, HIDDEN)
     }
 
-    pub(super) fn path(&self) -> String {
-        self.path_of(self.path.len())
+    fn disclose(&self, steps: usize) -> Disclosed {
+        let steps = self.path[..steps].iter().map(|step| match step {
+            PathStep::Key(key) => PathSegment::Name(key.string()),
+            PathStep::Index(index) => PathSegment::Index(*index),
+        });
+        PathOrigin { schema: self.root, refs: self.refs, path: self.base }.disclose(steps)
     }
 
-    fn path_of(&self, steps: usize) -> String {
-        let mut path = self.base.to_owned();
-        for step in &self.path[..steps] {
-            match step {
-                PathStep::Key(key) => push_key(&mut path, &key.string()),
-                PathStep::Index(index) => push_index(&mut path, *index),
-            }
-        }
-        path
+    /// Returns a value as it may be displayed, which stands at the current path.
+    pub(super) fn show(&self, node: Node<'_>) -> String {
+        disclosure::show(node, self.disclose(self.path.len()).value)
     }
 
-    /// Returns a value as it may be displayed.
-    pub(super) fn show(&self, node: Node<'_>, schema: &Value) -> String {
-        // A container is displayed without its content, so only its own secrecy counts.
-        let is_closed =
-            matches!(node.kind(), JsonKind::Array | JsonKind::Object) || holds_json(node);
-        if self.secrets > 0 || (!is_closed && schema::is_secret(schema, self.refs)) {
-            return "***".to_owned();
-        }
-        show(node)
+    /// Returns the steps that are left.
+    pub(super) fn budget(&self) -> u64 {
+        self.budget
     }
 
     pub(super) fn spend(&mut self, steps: u64) {

@@ -20,11 +20,11 @@ impl<'a> Checker<'a> {
 
     /// Returns the condition of a schema if it holds, and the schema that follows; the outer `None`
     /// if that is unknown.
-    pub(super) fn chosen(&mut self, node: Node<'a>, schema: &'a Value) -> Option<Choice<'a>> {
-        schema.as_object().map_or(Some(None), |map| self.choose(node, map))
-    }
-
-    fn choose(&mut self, node: Node<'a>, map: &'a Map<String, Value>) -> Option<Choice<'a>> {
+    pub(super) fn choose(
+        &mut self,
+        node: Node<'a>,
+        map: &'a Map<String, Value>,
+    ) -> Option<Choice<'a>> {
         let Some(condition) = self.keyword(map, "if") else { return Some(None) };
         if self.count_faults(node, condition) > 0 {
             return Some(Some((None, map.keyword("else"))));

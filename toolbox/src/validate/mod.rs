@@ -7,7 +7,9 @@
 
 mod check;
 mod conditions;
+mod disclosure;
 mod json;
+mod memo;
 mod number;
 mod objects;
 mod path;
@@ -34,16 +36,17 @@ mod tests;
 use serde_json::Value;
 
 use self::check::Checker;
+use self::disclosure::PathOrigin;
 use self::json::{Document, Flaw, ParseError};
+use self::path::steps_at;
 use self::references::References;
 
 pub(crate) use self::number::with_plain_integers;
-pub(crate) use self::path::path_at;
 pub(crate) use self::read_error::ReadError;
 pub(crate) use self::refused::{Subject, refused};
 pub(crate) use self::secrets::{may_hide, shown};
 use crate::call::{Fault, FaultKind, Faults, Repair};
-use crate::text::{join, nests_deeper};
+use crate::text::nests_deeper;
 
 /// Limits that are enforced before arguments are parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,13 +118,15 @@ fn settle(
     bounds: &ValidationLimits,
     mut repairs: Vec<Repair>,
 ) -> CheckOutcome {
+    let origin = PathOrigin { schema: refs.root, refs, path: "" };
     let document = match json::parse(inner, bounds.depth) {
         Ok(document) => document,
         Err(refusal) => {
-            return CheckOutcome::unreadable(unreadable(refusal, whole, base, inner, bounds));
+            let fault = unreadable(refusal, whole, base, inner, bounds, origin);
+            return CheckOutcome::unreadable(fault);
         }
     };
-    let faults = all_faults(&document, refs.root, refs, "");
+    let faults = all_faults(&document, origin);
     if faults.is_empty() {
         return if repairs.is_empty() {
             CheckOutcome::Valid
@@ -138,7 +143,7 @@ fn settle(
     let remaining = match bound(&text, bounds) {
         Some(fault) => fault.into(),
         None => match json::parse(&text, bounds.depth) {
-            Ok(document) => all_faults(&document, refs.root, refs, ""),
+            Ok(document) => all_faults(&document, origin),
             Err(_) => faults,
         },
     };
@@ -158,11 +163,11 @@ pub(crate) fn conforms(
     path: &str,
     bounds: &ValidationLimits,
 ) -> Faults {
+    let origin = PathOrigin { schema, refs: &References::new(root), path };
     match json::parse(value_text, bounds.depth) {
-        Ok(document) => all_faults(&document, schema, &References::new(root), path),
+        Ok(document) => all_faults(&document, origin),
         Err(refusal) => {
-            let mut fault = unreadable(refusal, value_text, 0, value_text, bounds);
-            fault.path = join(path, &fault.path);
+            let mut fault = unreadable(refusal, value_text, 0, value_text, bounds, origin);
             // A line and column inside a slice would mislead.
             fault.position = None;
             fault.into()
@@ -170,15 +175,10 @@ pub(crate) fn conforms(
     }
 }
 
-fn all_faults(
-    document: &Document<'_>,
-    schema: &Value,
-    refs: &References<'_>,
-    base: &str,
-) -> Faults {
+fn all_faults(document: &Document<'_>, origin: PathOrigin<'_, '_>) -> Faults {
     let mut faults = Faults::default();
     for flaw in document.flaws() {
-        let at = |offset| join(base, &path_at(document.text(), offset));
+        let at = |offset| origin.disclose(steps_at(document.text(), offset).into_iter()).path;
         faults.push_with(|| match *flaw {
             Flaw::Duplicate(offset) => {
                 Fault::new(FaultKind::DuplicateKey, at(offset), "each name once")
@@ -190,7 +190,8 @@ fn all_faults(
         });
     }
     let budget = check::budget(document.text());
-    faults.append(Checker::new(refs, base, budget).run(document.root(), schema));
+    let checker = Checker::new(origin.refs, origin.path, budget);
+    faults.append(checker.run(document.root(), origin.schema));
     faults
 }
 
@@ -200,9 +201,10 @@ fn unreadable(
     base: usize,
     inner: &str,
     bounds: &ValidationLimits,
+    origin: PathOrigin<'_, '_>,
 ) -> Fault {
     match refusal {
-        ParseError::Syntax(error) => syntax_hint::fault(whole, base, inner, error),
+        ParseError::Syntax(error) => syntax_hint::fault(whole, base, inner, error, origin),
         ParseError::TooDeep => Fault::too_deep(bounds.depth),
         ParseError::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
     }

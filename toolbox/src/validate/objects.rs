@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::check::{Checker, PathStep};
 use super::json::Node;
 use super::schema;
+use super::unevaluated::Part;
 use super::wrapped;
 use crate::call::{Fault, FaultKind};
 use crate::schema::Keywords as _;
@@ -23,18 +24,13 @@ impl<'a> Checker<'a> {
         map: &'a Map<String, Value>,
     ) -> Vec<(Node<'a>, Node<'a>)> {
         let mut left = Vec::new();
-        self.required(node, map);
-        self.dependents(node, map);
         let declared = map.keyword("properties").and_then(Value::as_object);
         let patterns = map.keyword("patternProperties").and_then(Value::as_object);
         let rest = map.keyword("additionalProperties");
         if let Some(rule) = self.keyword(map, "propertyNames") {
             self.names(node, rule);
         }
-        // If it is unknown which names are evaluated, all count as evaluated.
-        let unevaluated = self
-            .keyword(map, "unevaluatedProperties")
-            .and_then(|rule| Some((rule, self.in_place(node, schema)?)));
+        let unevaluated = self.keyword(map, "unevaluatedProperties");
         // The names of the alternatives, looked up once a field may be one of them.
         let mut alternatives: Option<HashSet<&str>> = None;
         if declared.is_some() || patterns.is_some() || rest.is_some() || unevaluated.is_some() {
@@ -44,10 +40,13 @@ impl<'a> Checker<'a> {
                 }
                 self.path.push(PathStep::Key(key));
                 let known = self.field(key, value, declared, patterns);
-                let rule = match (&unevaluated, rest) {
+                let rule = match (unevaluated, rest) {
                     _ if known => None,
                     (_, Some(rest)) => Some(rest),
-                    (Some((rule, all)), None) if !self.is_evaluated(all, key) => Some(*rule),
+                    (Some(rule), None) => {
+                        let part = Part::Field(key);
+                        (!self.is_evaluated(node, schema, part)).then_some(rule)
+                    }
                     _ => None,
                 };
                 match rule {
@@ -90,9 +89,7 @@ impl<'a> Checker<'a> {
             self.report(|c| {
                 let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
                 let meant = nearest(&key.string(), listed.into_iter());
-                let is_secret = schema::is_secret(rule, c.refs);
-                let path = if is_secret { c.path_without_name() } else { c.path() };
-                Fault::new(FaultKind::UnknownName, path, schema::name_rule(rule, c.refs))
+                c.fault(FaultKind::UnknownName, schema::name_rule(rule, c.refs))
                     .suggest(meant.map(|name| quote(name, 64)))
             });
             self.path.pop();
@@ -170,7 +167,8 @@ impl<'a> Checker<'a> {
             let is_around = meant.is_none() && wrapped::holds_known(value, &known);
             let mut allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());
             // Unlike every name that is declared, it may be what should stand under one of them.
-            let is_secret = meant.is_none() && schema::has_secret_field(schema, c.refs);
+            let is_secret = meant.is_none()
+                && schema.as_object().is_some_and(|map| schema::has_secret_field(map, c.refs));
             let path = if is_secret { c.path_without_name() } else { c.path() };
             if is_around {
                 allowed.push_str("; send the object that stands under this name itself");

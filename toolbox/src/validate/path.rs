@@ -1,7 +1,7 @@
 //! The path, line and column of a byte offset in JSON text.
 
+use super::disclosure::PathSegment;
 use crate::text::string_end;
-use crate::text::{push_index, push_key};
 
 /// The most levels of a path; deeper ones are left out.
 const DEEPEST: usize = 128;
@@ -21,12 +21,12 @@ enum OpenContainer<'a> {
     Array(usize),
 }
 
-/// Returns the path of the value that starts at or contains this byte offset.
+/// Returns the steps to the value that starts at or contains this byte offset.
 ///
 /// A key belongs to its value, and so does the space up to the next comma; a closing bracket
 /// belongs to its container. The text need not be valid: the path is that of the part before the
 /// first syntax error.
-pub(crate) fn path_at(text: &str, offset: usize) -> String {
+pub(super) fn steps_at(text: &str, offset: usize) -> Vec<PathSegment<'static>> {
     let bytes = text.as_bytes();
     let mut levels: Vec<OpenContainer<'_>> = Vec::new();
     let mut uncounted = 0_usize;
@@ -65,22 +65,18 @@ pub(crate) fn path_at(text: &str, offset: usize) -> String {
         }
         at += 1;
     }
-    render(&levels)
+    levels.iter().filter_map(step).collect()
 }
 
-fn render(levels: &[OpenContainer<'_>]) -> String {
-    let mut path = String::new();
-    for level in levels {
-        match level {
-            OpenContainer::Object(None, _) => {}
-            OpenContainer::Object(Some(quoted), _) => {
-                match serde_json::from_str::<String>(quoted) {
-                    Ok(key) => push_key(&mut path, &key),
-                    Err(_) => push_key(&mut path, quoted.trim_matches('"')),
-                }
-            }
-            OpenContainer::Array(index) => push_index(&mut path, *index),
+/// Returns the step into an open container; `None` if no key was read yet.
+fn step(level: &OpenContainer<'_>) -> Option<PathSegment<'static>> {
+    match *level {
+        OpenContainer::Object(quoted, _) => {
+            let quoted = quoted?;
+            let key = serde_json::from_str(quoted);
+            let key = key.unwrap_or_else(|_| quoted.trim_matches('"').to_owned());
+            Some(PathSegment::Name(key.into()))
         }
+        OpenContainer::Array(index) => Some(PathSegment::Index(index)),
     }
-    path
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::ReadError;
 use super::check::{Checker, budget};
+use super::disclosure::{Disclosed, Disclosure, PathOrigin, PathSegment};
 use super::json;
 use super::json::{JsonKind, Node};
 use super::phrases::{cleaned, expectation, format_of, format_phrase, says_itself, schema_phrase};
@@ -444,40 +445,21 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         here
     }
 
-    fn path(&self, chain: &[ChainLink<'a>]) -> String {
-        let mut path = self.subject.path.to_owned();
-        for step in chain.iter().skip(1) {
-            match step.key {
-                Some(key) => push_key(&mut path, &key.string()),
-                None => push_index(&mut path, step.index),
-            }
-        }
-        path
-    }
-
-    /// Returns `true` if the last value of a chain, one around it or one below it is marked as
-    /// secret.
-    fn is_secret(&self, chain: &[ChainLink<'a>]) -> bool {
-        let refs = self.refs;
-        let mut here = vec![self.subject.schema];
-        for (at, step) in chain.iter().enumerate() {
-            if at > 0 {
-                here = below(&here, step);
-            }
-            here = alternatives(here, refs);
-            if here.iter().any(|schema| schema.as_object().is_some_and(schema::says_secret)) {
-                return true;
-            }
-        }
-        here.iter().any(|schema| schema::is_secret(schema, refs))
+    fn disclose(&self, chain: &[ChainLink<'a>]) -> Disclosed {
+        let steps = chain.iter().skip(1).map(|step| match step.key {
+            Some(key) => PathSegment::Name(key.string()),
+            None => PathSegment::Index(step.index),
+        });
+        let Subject { schema, path, .. } = self.subject;
+        PathOrigin { schema, refs: self.refs, path }.disclose(steps)
     }
 
     fn fault(&self, chain: &[ChainLink<'a>], error: &TypeRefusal) -> Fault {
-        let path = self.path(chain);
+        let Disclosed { path, value } = self.disclose(chain);
         let Some(last) = chain.last() else {
             return Fault::new(FaultKind::Rejected, path, "was refused");
         };
-        let secret = self.is_secret(chain);
+        let secret = value != Disclosure::All;
         if last.in_key {
             let names = match error.expected.as_deref().and_then(expectation) {
                 Some((_, phrase)) => format!("names that stand for {phrase}"),
@@ -561,23 +543,6 @@ fn below<'v>(schemas: &[&'v Value], step: &ChainLink<'_>) -> Vec<&'v Value> {
                 .or_else(|| schema.keyword("items")),
         };
         all.extend(next);
-    }
-    all
-}
-
-/// Schemas with all that they refer to and all their alternatives.
-fn alternatives<'v>(mut open: Vec<&'v Value>, refs: &References<'v>) -> Vec<&'v Value> {
-    let mut seen = std::collections::HashSet::new();
-    let mut all = Vec::new();
-    while let Some(next) = open.pop() {
-        if !seen.insert(std::ptr::from_ref(next)) {
-            continue;
-        }
-        all.push(next);
-        open.extend(refs.targets(next));
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            open.extend(schema::branches(next, keyword));
-        }
     }
     all
 }

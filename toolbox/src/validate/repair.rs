@@ -5,10 +5,11 @@
 //! where there are none. A document that is not JSON is refused.
 
 use crate::schema::{Keywords as _, TimeType};
-use crate::text::{push_index, push_key, quote};
+use crate::text::quote;
 use serde_json::Value;
 
 use super::check::Checker;
+use super::disclosure::{Disclosed, Disclosure, PathOrigin, PathSegment};
 use super::json;
 use super::json::{JsonKind, Node};
 use super::references::References;
@@ -91,7 +92,7 @@ pub(super) fn mend(
     budget: u64,
 ) -> Option<(String, Vec<Repair>)> {
     let mut mender =
-        Mender { refs, bounds, budget, path: String::new(), repairs: Vec::new(), more: 0 };
+        Mender { refs, bounds, budget, path: Vec::new(), repairs: Vec::new(), more: 0 };
     let mut out = String::new();
     mender.write(node, &[refs.root], &mut out);
     if mender.more > 0 {
@@ -105,7 +106,7 @@ struct Mender<'s> {
     refs: &'s References<'s>,
     bounds: &'s ValidationLimits,
     budget: u64,
-    path: String,
+    path: Vec<PathSegment<'static>>,
     repairs: Vec<Repair>,
     more: usize,
 }
@@ -133,13 +134,13 @@ impl<'s> Mender<'s> {
                         out.push(',');
                     }
                     let below = item_schemas(&schemas, index);
-                    self.below(|path| push_index(path, index), |m| m.write(item, &below, out));
+                    self.below(PathSegment::Index(index), |m| m.write(item, &below, out));
                 }
                 out.push(']');
             }
             JsonKind::Object => self.write_object(node, schemas, out),
             JsonKind::Number if self.is_time(schemas) => {
-                self.note(format!("read {} as seconds", show(node)));
+                self.note("read the number as seconds");
                 out.push('"');
                 out.push_str(node.source());
                 out.push('"');
@@ -170,11 +171,13 @@ impl<'s> Mender<'s> {
             let below = field_schemas(&schemas, &name);
             if self.path.is_empty() && stands_for_nothing(&name, value, &schemas) {
                 let what = "left out a value that stands for no arguments";
-                self.below(|path| push_key(path, &name), |m| m.note(what));
+                self.below(PathSegment::Name(name.into_owned().into()), |m| m.note(what));
                 continue;
             }
             if value.kind() == JsonKind::Null && self.may_leave_out(&schemas, &name, &below) {
-                self.below(|path| push_key(path, &name), |m| m.note(Repair::NULL_LEFT_OUT));
+                self.below(PathSegment::Name(name.into_owned().into()), |m| {
+                    m.note(Repair::NULL_LEFT_OUT);
+                });
                 continue;
             }
             if !std::mem::take(&mut first) {
@@ -182,7 +185,9 @@ impl<'s> Mender<'s> {
             }
             out.push_str(key.source());
             out.push(':');
-            self.below(|path| push_key(path, &name), |m| m.write(value, &below, out));
+            self.below(PathSegment::Name(name.into_owned().into()), |m| {
+                m.write(value, &below, out);
+            });
         }
         out.push('}');
     }
@@ -232,7 +237,7 @@ impl<'s> Mender<'s> {
             }
             Some(inner) if self.accepts(inner.root(), schemas) => {
                 let what = if holds == JsonKinds::BOOL { "the value" } else { "the number" };
-                self.note_reading(schemas, node, &format!("{what} {}", show(inner.root())));
+                self.note_reading(node, &format!("{what} {}", show(inner.root())));
                 out.push_str(&content);
             }
             _ => out.push_str(node.source()),
@@ -250,7 +255,7 @@ impl<'s> Mender<'s> {
         match meant {
             Some(meant) => {
                 let quoted = Value::from(meant).to_string();
-                self.note_reading(schemas, node, &quote(&quoted, 60));
+                self.note_reading(node, &quote(&quoted, 60));
                 out.push_str(&quoted);
             }
             None => out.push_str(node.source()),
@@ -303,18 +308,22 @@ impl<'s> Mender<'s> {
         tagged(&|tag| tag == given).or_else(|| tagged(&|tag| tag.eq_ignore_ascii_case(&given)))
     }
 
-    fn below(&mut self, push: impl FnOnce(&mut String), run: impl FnOnce(&mut Self)) {
-        let length = self.path.len();
-        push(&mut self.path);
+    fn below(&mut self, step: PathSegment<'static>, run: impl FnOnce(&mut Self)) {
+        self.path.push(step);
         run(self);
-        self.path.truncate(length);
+        self.path.pop();
     }
 
-    fn note_reading(&mut self, schemas: &[&Value], node: Node<'_>, as_what: &str) {
-        if schemas.iter().any(|s| schema::is_secret(s, self.refs)) {
-            self.note("read the string as the value it spells");
-        } else {
+    fn disclose(&self) -> Disclosed {
+        let origin = PathOrigin { schema: self.refs.root, refs: self.refs, path: "" };
+        origin.disclose(self.path.iter().cloned())
+    }
+
+    fn note_reading(&mut self, node: Node<'_>, as_what: &str) {
+        if self.disclose().value == Disclosure::All {
             self.note(format!("read the string {} as {as_what}", show(node)));
+        } else {
+            self.note("read the string as the value it spells");
         }
     }
 
@@ -322,7 +331,7 @@ impl<'s> Mender<'s> {
         if self.repairs.len() >= LISTED {
             self.more += 1;
         } else {
-            self.repairs.push(Repair::new(self.path.clone(), what));
+            self.repairs.push(Repair::new(self.disclose().path, what));
         }
     }
 }

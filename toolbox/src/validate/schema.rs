@@ -297,7 +297,7 @@ pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
 }
 
 /// Returns `true` if a field of an object is marked as secret itself, not by what is below it.
-pub(super) fn has_secret_field(schema: &Value, refs: &References<'_>) -> bool {
+pub(super) fn has_secret_field(schema: &Map<String, Value>, refs: &References<'_>) -> bool {
     let named = ["properties", "patternProperties"].into_iter().filter_map(|keyword| {
         let fields = schema.keyword(keyword)?.as_object()?;
         Some(fields.values())

@@ -12,7 +12,7 @@ use crate::schema::children;
 use crate::schema::walk::items;
 
 /// The text in place of a secret value.
-const HIDDEN: &str = "***";
+pub(super) const HIDDEN: &str = "***";
 
 /// The most schemas that are considered for one value; beyond, the value is hidden.
 const MAX_SCHEMAS: usize = 256;
@@ -164,7 +164,7 @@ const BESIDE: [&str; 11] = [
 ];
 
 /// Returns `true` if a schema marks a value below it as secret.
-fn holds_secret(schema: &Map<String, Value>, refs: &References<'_>) -> bool {
+pub(super) fn holds_secret(schema: &Map<String, Value>, refs: &References<'_>) -> bool {
     let mut is_found = false;
     children(schema, &mut |keyword, _, child| {
         is_found |= !BESIDE.contains(&keyword) && is_secret(child, refs);
@@ -173,13 +173,13 @@ fn holds_secret(schema: &Map<String, Value>, refs: &References<'_>) -> bool {
 }
 
 /// Returns `true` if the names of an object are secret.
-fn names_are_secret(all: &[&Map<String, Value>], refs: &References<'_>) -> bool {
+pub(super) fn names_are_secret(all: &[&Map<String, Value>], refs: &References<'_>) -> bool {
     let mut rules = all.iter().filter_map(|schema| schema.get("propertyNames"));
     rules.any(|names| is_secret(names, refs))
 }
 
 /// Returns the schemas that may apply to the same value; `None` if they are too many.
-fn applicable<'s>(
+pub(super) fn applicable<'s>(
     mut open: Vec<&'s Value>,
     refs: &References<'s>,
 ) -> Option<Vec<&'s Map<String, Value>>> {
@@ -207,7 +207,7 @@ fn applicable<'s>(
 }
 
 /// Returns the schemas of a field; none for a name that they do not know.
-fn of_field<'s>(all: &[&'s Map<String, Value>], name: &str) -> Vec<&'s Value> {
+pub(super) fn of_field<'s>(all: &[&'s Map<String, Value>], name: &str) -> Vec<&'s Value> {
     let mut found = Vec::new();
     for schema in all {
         let declared = schema.get("properties").and_then(|declared| declared.get(name));
@@ -224,7 +224,8 @@ fn of_field<'s>(all: &[&'s Map<String, Value>], name: &str) -> Vec<&'s Value> {
     found
 }
 
-fn of_item<'s>(all: &[&'s Map<String, Value>], index: usize) -> Vec<&'s Value> {
+/// Returns the schemas of an item.
+pub(super) fn of_item<'s>(all: &[&'s Map<String, Value>], index: usize) -> Vec<&'s Value> {
     let mut found = Vec::new();
     for schema in all {
         for keyword in ["items", "prefixItems"] {

@@ -3,15 +3,24 @@
 //! A message quotes single characters and known words only, since the text around a syntax error
 //! may belong to a secret.
 
-use super::path::{line_and_column, path_at};
+use super::disclosure::PathOrigin;
+use super::path::{line_and_column, steps_at};
 use crate::call::{Fault, FaultKind};
 use crate::text::quote;
 use crate::validate::json::{SyntaxError, Want};
 
-/// Describes a syntax error in `inner`, which starts at `base` of `whole`.
-pub(super) fn fault(whole: &str, base: usize, inner: &str, error: SyntaxError) -> Fault {
+/// Describes a syntax error in `inner`, which starts at `base` of `whole` and is read from `origin`
+/// on.
+pub(super) fn fault(
+    whole: &str,
+    base: usize,
+    inner: &str,
+    error: SyntaxError,
+    origin: PathOrigin<'_, '_>,
+) -> Fault {
     let site = Site { text: inner, at: error.at.min(inner.len()), want: error.want };
-    let mut fault = Fault::new(FaultKind::Syntax, path_at(inner, site.at), expected(error.want))
+    let path = origin.disclose(steps_at(inner, site.at).into_iter()).path;
+    let mut fault = Fault::new(FaultKind::Syntax, path, expected(error.want))
         .received(site.found())
         .suggest(site.advice());
     fault.position = Some(line_and_column(whole, base + site.at));

@@ -11,6 +11,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::disclosure::PathOrigin;
+use super::path::steps_at;
+use super::references::References;
 use super::{CheckOutcome, ValidationLimits, check_arguments};
 
 /// The arguments of a search tool, with one of everything that goes wrong.
@@ -47,6 +50,13 @@ fn search_schema() -> Value {
             "additionalProperties": false
         }}
     })
+}
+
+/// The path of an offset, where nothing is secret.
+fn path_at(text: &str, offset: usize) -> String {
+    let (schema, path) = (&Value::Null, "");
+    let origin = PathOrigin { schema, refs: &References::new(schema), path };
+    origin.disclose(steps_at(text, offset).into_iter()).path
 }
 
 /// The verdict as text: `sound`, the repaired text with its repairs, or the faults.

@@ -13,13 +13,7 @@ use crate::text::names;
 
 impl<'a> Checker<'a> {
     /// Checks a value against alternatives.
-    pub(super) fn any_of(
-        &mut self,
-        node: Node<'a>,
-        schema: &'a Value,
-        branches: &'a [Value],
-        exactly_one: bool,
-    ) {
+    pub(super) fn any_of(&mut self, node: Node<'a>, branches: &'a [Value], exactly_one: bool) {
         let mut counts = Vec::with_capacity(branches.len());
         let mut matched = 0;
         for branch in branches {
@@ -33,7 +27,7 @@ impl<'a> Checker<'a> {
         match matched {
             1 => {}
             0 if !self.is_describing() => self.report(|c| c.fault(FaultKind::Rejected, "")),
-            0 => self.explain(node, schema, branches, &counts),
+            0 => self.explain(node, branches, &counts),
             // An alternative with unsupported keywords may not have matched.
             _ if branches.iter().filter(|branch| self.accepts_for_sure(node, branch)).count()
                 < 2 => {}
@@ -44,18 +38,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn explain(
-        &mut self,
-        node: Node<'a>,
-        schema: &'a Value,
-        branches: &'a [Value],
-        counts: &[usize],
-    ) {
+    fn explain(&mut self, node: Node<'a>, branches: &'a [Value], counts: &[usize]) {
         let refs = self.refs;
         let choices: Option<Vec<Vec<&Value>>> =
             branches.iter().map(|branch| schema::choices(branch, refs)).collect();
         if let Some(choices) = choices {
-            return self.not_listed(node, schema, &choices.concat());
+            return self.not_listed(node, &choices.concat());
         }
         let kind = JsonKinds::of(node);
         let fitting: Vec<(&Value, usize)> = branches
@@ -67,12 +55,11 @@ impl<'a> Checker<'a> {
             let all = branches
                 .iter()
                 .fold(JsonKinds::NONE, |all, branch| all | schema::kinds(branch, refs));
-            return self.wrong_type(node, schema, all);
+            return self.wrong_type(node, all);
         }
         if node.kind() == JsonKind::Object && fitting.len() > 1 {
             let branches: Vec<&Value> = fitting.iter().map(|(branch, _)| *branch).collect();
-            if self.explain_by_tag(node, schema, &branches) || self.explain_by_key(node, &branches)
-            {
+            if self.explain_by_tag(node, &branches) || self.explain_by_key(node, &branches) {
                 return;
             }
         }
@@ -96,12 +83,7 @@ impl<'a> Checker<'a> {
 
     /// Reports the faults under the alternative that a constant field selects:
     /// `{"kind": "circle", …}`.
-    fn explain_by_tag(
-        &mut self,
-        node: Node<'a>,
-        schema: &'a Value,
-        branches: &[&'a Value],
-    ) -> bool {
+    fn explain_by_tag(&mut self, node: Node<'a>, branches: &[&'a Value]) -> bool {
         let refs = self.refs;
         let Some(tag) = tag_name(branches, refs) else { return false };
         let values: Vec<&Value> =
@@ -116,7 +98,7 @@ impl<'a> Checker<'a> {
         match chosen {
             Some(branch) => self.check_chosen(node, branch),
             None => {
-                self.at_field(node, tag, |c, value| c.not_listed(value, schema, &values));
+                self.at_field(node, tag, |c, value| c.not_listed(value, &values));
             }
         }
         true

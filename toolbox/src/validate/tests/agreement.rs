@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{CheckOutcome, ValidationLimits, check_arguments, conforms, path_at};
+use super::super::{CheckOutcome, ValidationLimits, check_arguments, conforms};
+use super::path_at;
 use super::search_schema;
 use crate::validate::json;
 use crate::validate::json::{JsonKind, Node};

@@ -256,14 +256,6 @@ fn what_is_not_evaluated_is_named_with_its_path() {
 /// Work is counted, so each of these ends after a bounded number of steps, in a plain fault.
 #[test]
 fn hostile_applicators_end_in_a_plain_fault() {
-    // Each level asks twice for the one below it.
-    let nested = |level: &dyn Fn(Value) -> Value| {
-        let mut levels: Map<String, Value> = (0..40)
-            .map(|n| (format!("d{n}"), level(json!({"$ref": format!("#/$defs/d{}", n + 1)}))))
-            .collect();
-        levels.insert("d40".to_owned(), json!({"properties": {"b": true}}));
-        json!({"$ref": "#/$defs/d0", "$defs": levels})
-    };
     let wide: Value = (0..1_000).map(|n| json!({"properties": {format!("x{n}"): true}})).collect();
     let patterns: Map<String, Value> =
         (0..2_000).map(|n| (format!("^x{n}$"), json!(true))).collect();
@@ -283,18 +275,6 @@ fn hostile_applicators_end_in_a_plain_fault() {
         (json!({"$recursiveRef": "#", "$recursiveAnchor": true}), &few),
         (json!({"unevaluatedProperties": false, "$ref": "#"}), &few),
         (json!({"unevaluatedItems": false, "anyOf": [{"$ref": "#"}]}), &few),
-        (
-            nested(
-                &|inner| json!({"anyOf": [inner.clone(), inner], "unevaluatedProperties": true}),
-            ),
-            &few,
-        ),
-        (
-            nested(
-                &|inner| json!({"if": inner.clone(), "then": inner, "unevaluatedProperties": true}),
-            ),
-            &few,
-        ),
         (json!({"allOf": wide, "unevaluatedProperties": false}), &fields),
         (json!({"$ref": "part0", "$defs": hops}), &few),
     ];
@@ -307,6 +287,35 @@ fn hostile_applicators_end_in_a_plain_fault() {
         let faults = conforms(&value.to_string(), schema, schema, "", &ValidationLimits::default());
         let kinds: Vec<_> = faults.iter().map(|fault| fault.kind).collect();
         assert_eq!(kinds, [FaultKind::SchemaTooLarge], "{at}");
+    }
+}
+
+/// Each level asks twice and more for the one below it, which is looked at once.
+#[test]
+fn schemas_that_double_take_as_many_steps_as_they_are() {
+    let doubled: [fn(Value) -> Value; 7] = [
+        |inner| json!({"allOf": [inner.clone(), inner]}),
+        |inner| json!({"anyOf": [inner.clone(), inner]}),
+        |inner| json!({"oneOf": [inner.clone(), {"allOf": [inner.clone(), inner, false]}]}),
+        |inner| json!({"anyOf": [inner.clone(), inner], "unevaluatedProperties": true}),
+        |inner| json!({"if": inner.clone(), "then": inner.clone(), "else": inner, "unevaluatedProperties": true}),
+        |inner| json!({"if": inner.clone(), "then": inner.clone(), "else": inner}),
+        |inner| json!({"dependentSchemas": {"a": inner.clone()}, "$ref": inner["$ref"]}),
+    ];
+    for (at, level) in doubled.iter().enumerate() {
+        for (leaf, expected) in [
+            (json!({"properties": {"a": {"type": "integer"}}}), vec![]),
+            (json!({"properties": {"a": {"type": "string"}}}), vec![FaultKind::WrongType]),
+        ] {
+            let below = |n| json!({"$ref": format!("#/$defs/d{}", n + 1)});
+            let mut levels: Map<String, Value> =
+                (0..70).map(|n| (format!("d{n}"), level(below(n)))).collect();
+            levels.insert("d70".to_owned(), leaf);
+            let schema = json!({"$ref": "#/$defs/d0", "$defs": levels});
+            let faults = conforms(r#"{"a":1}"#, &schema, &schema, "", &ValidationLimits::default());
+            let kinds: Vec<_> = faults.iter().map(|fault| fault.kind).collect();
+            assert_eq!(kinds, expected, "{at}");
+        }
     }
 }
 

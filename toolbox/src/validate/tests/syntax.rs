@@ -1,5 +1,5 @@
-use super::super::path_at;
 use super::check;
+use super::path_at;
 use crate::validate::json;
 
 const CASES: &[(&str, &str, &str)] = &[
