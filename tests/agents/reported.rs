@@ -26,6 +26,9 @@ fn calls<F: Format>(events: &[Value]) -> Option<Vec<(String, String)>> {
     Some(calls.map(|call| (call.name.clone(), call.arguments.to_string())).collect())
 }
 
+/// What it shows, the pieces of each chunk, and the calls, if they are not refused.
+type ImitatedCase<'a> = (&'a str, Vec<Vec<Value>>, Option<&'a [(&'a str, &'a str)]>);
+
 #[test]
 fn calls_of_imitating_services_come_out_apart_or_not_at_all() {
     const A: &str = r#"{"city":"A"}"#;
@@ -35,8 +38,7 @@ fn calls_of_imitating_services_come_out_apart_or_not_at_all() {
     let gemini = |name: &str, text: &str| json!({"index": 0, "id": "", "function": f(name, text)});
     let of = |id: &str, function: Value| json!({"id": id, "function": function});
     let text = |text: &str| json!({"arguments": text});
-    // (what it shows, the pieces of each chunk, the calls)
-    let cases: [(&str, Vec<Vec<Value>>, Option<&[(&str, &str)]>); 8] = [
+    let cases: [ImitatedCase<'_>; 8] = [
         (
             "one index, empty ids, one name",
             vec![vec![gemini("weather", A)], vec![gemini("weather", B)]],
