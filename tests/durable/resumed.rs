@@ -110,6 +110,42 @@ async fn a_document_of_a_pause_goes_on_once_where_a_journal_knows() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_starts_of_a_pause_at_the_same_time_one_goes_on() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("journal.sqlite");
+    let paid = Arc::new(AtomicU32::new(0));
+    let agent = |model: ScriptedModel, journal: &Journal| {
+        let toolbox = ToolBox::builder().tools(tools![pay]).shared_state(Arc::clone(&paid));
+        let toolbox = toolbox.journal(journal).build().unwrap();
+        Agent::builder(model).name("clerk").toolbox(toolbox).build().unwrap()
+    };
+    let first = Journal::open(&file).unwrap();
+    let paused = agent(asking(), &first).run("Pay it").await.unwrap().paused.unwrap();
+    let document = serde_json::to_string(&paused).unwrap();
+    // Each has the file open as another process would.
+    let starts: Vec<_> = (0..8)
+        .map(|_| {
+            let journal = Journal::open(&file).unwrap();
+            let done = ScriptedModel::new().respond(|_| Ok("Done.".into())).forever();
+            let (agent, paused) = (agent(done, &journal), read(&document));
+            let decisions = vec![("call_1".to_owned(), Decision::Approve)];
+            tokio::spawn(async move { agent.resume(paused, decisions).await })
+        })
+        .collect();
+    let mut done = 0;
+    for start in starts {
+        match start.await.unwrap() {
+            Ok(outcome) => {
+                assert_eq!(outcome.content, "Done.");
+                done += 1;
+            }
+            Err(error) => assert_eq!(error.code(), "run.already_resumed", "{error}"),
+        }
+    }
+    assert_eq!((done, paid.load(Ordering::SeqCst)), (1, 1));
+}
+
 #[tokio::test]
 async fn a_paused_run_waits_in_the_journal_for_its_decision() {
     for (decision, count) in [(Decision::Approve, 1), (Decision::Deny("no".into()), 0)] {
