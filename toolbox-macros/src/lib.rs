@@ -84,7 +84,7 @@ fn function_tokens(kind: Kind, options: TokenStream2, item: &TokenStream2) -> To
         Kind::Resource => uri::ResourceUri::split_off(options, &function, &mut errors),
         Kind::Tool | Kind::Prompt => (None, options),
     };
-    let options = if is_key_value() {
+    let options = if is_key_value(&options) {
         errors.leave_to_the_compiler();
         Vec::new()
     } else {
@@ -114,9 +114,10 @@ fn function_tokens(kind: Kind, options: TokenStream2, item: &TokenStream2) -> To
     [function, tool].into_iter().collect()
 }
 
-/// Returns whether the attribute is written `#[tool = ..]`, which rustc reports by itself.
-fn is_key_value() -> bool {
-    proc_macro::is_available()
+/// Returns whether the attribute is written `#[tool = ".."]`, which rustc reports by itself.
+fn is_key_value(options: &TokenStream2) -> bool {
+    syn::parse2::<syn::Lit>(options.clone()).is_ok()
+        && proc_macro::is_available()
         && proc_macro::Span::call_site().source_text().is_some_and(|attribute| {
             attribute.split('(').next().is_some_and(|before| before.contains('='))
         })
