@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolbox::ToolBox;
 use toolbox::mcp::{ServerConfig, Servers};
-use toolbox::{ToolBox, ToolCall, ToolResult};
+use toolbox::testing::{ResultCheck, call};
 
 /// The example, which `cargo test` has built beside this test.
 fn program() -> PathBuf {
@@ -14,12 +15,8 @@ fn program() -> PathBuf {
     folder.join(format!("todo{}", std::env::consts::EXE_SUFFIX))
 }
 
-async fn call(toolbox: &ToolBox, name: &str, arguments: Value) -> ToolResult {
-    toolbox.call(ToolCall::new("1", format!("todo_{name}"), arguments.to_string())).await
-}
-
-fn structured(result: &ToolResult) -> Value {
-    serde_json::from_str(result.text().as_ref()).expect("a result in JSON")
+fn structured(check: ResultCheck) -> Value {
+    check.into_result().structured_content().expect("a result in JSON")
 }
 
 async fn use_it() {
@@ -32,14 +29,14 @@ async fn use_it() {
     assert_eq!(toolbox.definitions().len(), 6);
 
     let due = |day: u8| format!("2026-12-{day:02}T10:00:00+02:00");
-    let late = call(&toolbox, "add_todo", json!({"title": "Paint", "due": due(20)})).await;
+    let late = call(&toolbox, "todo_add_todo", json!({"title": "Paint", "due": due(20)})).await;
     let soon = call(
         &toolbox,
-        "add_todo",
+        "todo_add_todo",
         json!({"title": "Water", "due": due(2), "priority": "high", "tags": ["home"]}),
     )
     .await;
-    let (late, soon) = (structured(&late), structured(&soon));
+    let (late, soon) = (structured(late), structured(soon));
     assert_eq!(soon["due"], "2026-12-02T08:00:00Z");
 
     for (filter, expected) in [
@@ -49,27 +46,30 @@ async fn use_it() {
         (json!({"tag": "work"}), vec![]),
         (json!({"done": true}), vec![]),
     ] {
-        let list = structured(&call(&toolbox, "list_todos", filter.clone()).await);
+        let list = structured(call(&toolbox, "todo_list_todos", filter.clone()).await);
         let titles: Vec<&Value> =
             list.as_array().expect("a list").iter().map(|todo| &todo["title"]).collect();
         assert_eq!(titles, expected, "{filter}");
     }
 
     let id = json!({"id": soon["id"]});
-    assert_eq!(call(&toolbox, "complete_todo", id.clone()).await.text(), "ok");
-    assert!(call(&toolbox, "complete_todo", id.clone()).await.text().contains("done already"));
+    call(&toolbox, "todo_complete_todo", id.clone()).await.returns("ok");
+    call(&toolbox, "todo_complete_todo", id.clone()).await.says("done already");
     let moved = json!({"id": late["id"], "due": due(1)});
-    assert_eq!(structured(&call(&toolbox, "reschedule_todo", moved).await)["title"], "Paint");
-    assert_eq!(call(&toolbox, "delete_todo", id.clone()).await.text(), r#"deleted "Water""#);
-    assert!(call(&toolbox, "get_todo", id).await.text().contains("there is no entry"));
+    assert_eq!(structured(call(&toolbox, "todo_reschedule_todo", moved).await)["title"], "Paint");
+    call(&toolbox, "todo_delete_todo", id.clone()).await.returns(r#"deleted "Water""#);
+    call(&toolbox, "todo_get_todo", id).await.says("there is no entry");
 
-    for (arguments, words) in [
-        (json!({"title": "x", "due": "tomorrow"}), "`due` must be a date and time"),
-        (json!({"title": "x", "priority": "urgent"}), r#"`priority` must be one of "low""#),
-        (json!({"title": " "}), "a title needs"),
+    for (arguments, code, words) in [
+        (json!({"title": "x", "due": "tomorrow"}), "tool.failed", "`due` must be a date and time"),
+        (
+            json!({"title": "x", "priority": "urgent"}),
+            "args.not_one_of",
+            r#""low", "normal", "high""#,
+        ),
+        (json!({"title": " "}), "tool.failed", "a title needs"),
     ] {
-        let wrong = call(&toolbox, "add_todo", arguments).await;
-        assert!(wrong.is_error() && wrong.text().contains(words), "{}", wrong.text());
+        call(&toolbox, "todo_add_todo", arguments).await.fails(code).says(words);
     }
     servers.close().await;
 }
