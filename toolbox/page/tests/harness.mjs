@@ -16,9 +16,19 @@ mkdirSync(PICTURES, { recursive: true });
 /** The time for anything that a flow waits for. */
 export const PATIENCE = Number(process.env.PAGE_PATIENCE ?? 15) * 1000;
 
+/** The programs that run; none outlives this one. */
+const children = new Set();
+process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
+
+export function owned(child) {
+  children.add(child);
+  child.on("exit", () => children.delete(child));
+  return child;
+}
+
 /** Starts the example, and returns it with its link. */
 export async function start(...words) {
-  const child = spawn(PROGRAM, words, { stdio: ["ignore", "pipe", "pipe"] });
+  const child = owned(spawn(PROGRAM, words, { stdio: ["ignore", "pipe", "pipe"] }));
   let errors = "";
   child.stderr.on("data", (data) => (errors += data));
   const link = await new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 // Programs that the flows of `serve --page` and `inspect` start, and a small MCP client.
 import { spawn } from "node:child_process";
 import { join, resolve } from "node:path";
-import { PATIENCE } from "./harness.mjs";
+import { PATIENCE, owned } from "./harness.mjs";
 
 const PROGRAMS = resolve(process.env.PAGE_PROGRAMS ?? "../../target/debug");
 
@@ -12,7 +12,7 @@ export function program(name) {
 /** Starts a program that opens a page, and returns it with its link. */
 export async function startProgram(name, words, { environment = {}, input = "ignore" } = {}) {
   const env = { ...process.env, ...environment };
-  const child = spawn(program(name), words, { stdio: [input, "pipe", "pipe"], env });
+  const child = owned(spawn(program(name), words, { stdio: [input, "pipe", "pipe"], env }));
   let text = "";
   const link = await new Promise((done, failed) => {
     const timer = setTimeout(() => failed(new Error(`no link in time: ${text}`)), PATIENCE);
