@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolbox::mcp::Config;
 
-use super::{Folder, own, own_program, run, started, toolbox, toolbox_program, two_servers};
+use super::{Folder, ended, own, own_program, run, started, toolbox, toolbox_program, two_servers};
 
 #[test]
 fn a_box_of_ones_own_is_listed_and_shown() {
@@ -98,9 +98,30 @@ fn a_command_line_that_is_not_understood_ends_with_two() {
     own(&["--help"]).check(0, "Exit codes:", "");
     own(&["completions", "bash"]).check(0, "own-program", "");
     toolbox("/nowhere".as_ref(), &["completions", "fish"]).check(0, "toolbox-program", "");
-    toolbox("/nowhere".as_ref(), &["--version"]).check(0, env!("CARGO_PKG_VERSION"), "");
     toolbox("/nowhere".as_ref(), &["serve", "--token", "x"]).check(2, "", "--http");
     own(&["serve", "--http", "here:80"]).check(2, "", "such as 127.0.0.1:8080, or a port");
+}
+
+#[test]
+fn a_program_has_the_version_that_its_author_gives() {
+    let own = |version: Option<&str>, words: &[&str]| {
+        let mut command = Command::new(own_program());
+        command.args(words).env_remove("VERSION");
+        ended(command.envs(version.map(|version| ("VERSION", version))), "")
+    };
+    for (version, words, expected) in [
+        (Some("1.2.3"), &["--version"][..], "sums 1.2.3\n"),
+        (Some("1.2.3"), &["-V"], "sums 1.2.3\n"),
+        (Some("1.2.3-rc.1+\u{1b}[2Jx\ny"), &["--json", "--version"], "sums 1.2.3-rc.1+x y\n"),
+        (None, &["--version"], "own-program has no version\n"),
+    ] {
+        let ended = own(version, words);
+        assert_eq!((ended.code, &*ended.out, &*ended.err), (Some(0), expected, ""), "{words:?}");
+    }
+    // It is an option of the program alone.
+    own(Some("1.2.3"), &["list", "--version"]).check(2, "", "unexpected argument '--version'");
+    let version = toolbox("/nowhere".as_ref(), &["--version"]);
+    assert_eq!(version.out, format!("toolbox {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]

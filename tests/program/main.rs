@@ -98,9 +98,12 @@ impl Ended {
 
 /// Runs a program with a configuration of its own, and nothing of this process's.
 fn run(program: &str, config: &Path, words: &[&str], input: &str) -> Ended {
-    let mut child = Command::new(program)
-        .args(words)
-        .env("OPENCODE_TOOLBOX_CONFIG", config)
+    ended(Command::new(program).args(words).env("OPENCODE_TOOLBOX_CONFIG", config), input)
+}
+
+/// Runs a command with this input.
+fn ended(command: &mut Command, input: &str) -> Ended {
+    let mut child = command
         .env_remove("TOOLBOX_TOKEN")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -115,7 +118,7 @@ fn run(program: &str, config: &Path, words: &[&str], input: &str) -> Ended {
     std::thread::spawn(move || ended.send(child.wait_with_output()));
     let Ok(output) = wait.recv_timeout(PATIENCE) else {
         let _ = Command::new("kill").arg(id.to_string()).status();
-        panic!("it does not end: {words:?}");
+        panic!("it does not end: {command:?}");
     };
     let output = output.expect("the program ends");
     Ended {

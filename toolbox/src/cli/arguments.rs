@@ -224,8 +224,9 @@ pub(super) enum JournalCommand {
 }
 
 /// The tools of this program.
+// Its author gives the version: `main_as`.
 #[derive(Debug, Parser)]
-#[command(name = "tools", after_help = AFTER, max_term_width = 100)]
+#[command(name = "tools", version = "", after_help = AFTER, max_term_width = 100)]
 pub(super) struct OwnLine {
     /// Print one line of JSON
     #[arg(long, global = true)]

@@ -71,6 +71,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use serde_json::json;
 
@@ -79,6 +80,7 @@ use self::outcome::{Exit, Outcome, Paint, complain};
 use self::program::{Configured, NeededTools};
 use self::serve::unless_interrupted;
 use self::source::ToolSource;
+use self::text::line;
 use crate::collection::ToolBox;
 use crate::context::CancellationToken;
 use crate::mcp::{Config, ServerInfo};
@@ -87,14 +89,14 @@ use crate::mcp::{Config, ServerInfo};
 /// main`.
 ///
 /// Returns the exit code of the process; `--help` lists the codes. [`run`] does the same within a
-/// runtime.
+/// runtime. The program has the name of its file and no version; [`main_as`] gives it both.
 #[must_use = "return it from `main`"]
 pub fn main(toolbox: ToolBox) -> ExitCode {
     on_runtime(run(toolbox))
 }
 
-/// Runs the command line of this process over a box, like [`main`], and serves it under a name and
-/// a version.
+/// Runs the command line of this process over a box, like [`main`], under a name and a version:
+/// `--version` prints them, and `serve` reports them to hosts.
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
@@ -103,7 +105,7 @@ pub fn main(toolbox: ToolBox) -> ExitCode {
 /// ```
 #[must_use = "return it from `main`"]
 pub fn main_as(toolbox: ToolBox, info: impl Into<ServerInfo>) -> ExitCode {
-    on_runtime(run_line(toolbox, info.into(), std::env::args_os()))
+    on_runtime(run_as(toolbox, info, std::env::args_os()))
 }
 
 /// Runs the command line of this process over a box.
@@ -124,18 +126,37 @@ pub async fn run_with<A: Into<OsString> + Clone>(
     toolbox: ToolBox,
     words: impl IntoIterator<Item = A>,
 ) -> ExitCode {
-    run_line(toolbox, ServerInfo::default(), words).await
+    run_line(toolbox, None, words).await
 }
 
+/// Runs a command line over a box, like [`run_with`], under a name and a version, as [`main_as`]
+/// does.
+///
+/// # Cancellation
+///
+/// As for [`run`].
+pub async fn run_as<A: Into<OsString> + Clone>(
+    toolbox: ToolBox,
+    info: impl Into<ServerInfo>,
+    words: impl IntoIterator<Item = A>,
+) -> ExitCode {
+    run_line(toolbox, Some(info.into()), words).await
+}
+
+/// Runs a command line over a box; without `info`, the program has no version.
 async fn run_line<A: Into<OsString> + Clone>(
     toolbox: ToolBox,
-    info: ServerInfo,
+    info: Option<ServerInfo>,
     words: impl IntoIterator<Item = A>,
 ) -> ExitCode {
     let line = match OwnLine::try_parse_from(words) {
         Ok(line) => line,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            return version(info).print(false, &[]).into();
+        }
         Err(error) => return usage(&error),
     };
+    let info = info.unwrap_or_default();
     #[cfg(feature = "otlp")]
     {
         let wanted = line.otlp.clone();
@@ -316,6 +337,15 @@ fn completions(mut command: clap::Command, shell: clap_complete::Shell) -> Outco
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name.unwrap_or("toolbox"), &mut script);
     Outcome::fine(String::from_utf8_lossy(&script).into_owned(), json!({}))
+}
+
+/// Returns the name and the version of a program, if its author gave it one.
+fn version(info: Option<ServerInfo>) -> Outcome {
+    let text = match info {
+        Some(info) => format!("{} {}", line(&info.name), line(&info.version)),
+        None => format!("{} has no version", line(&ServerInfo::default().name)),
+    };
+    Outcome::fine(text, json!({}))
 }
 
 /// Prints help, a version, or the fault in a command line.
