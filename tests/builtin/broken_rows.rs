@@ -1,8 +1,10 @@
 //! Rows and entries that cannot be read: each is told of, and none takes down the others.
 
 use crate::bounded::tokio;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use rusqlite::Connection;
 use serde_json::json;
 use toolbox::ToolBox;
 use toolbox::builtin::knowledge::Knowledge;
@@ -24,59 +26,115 @@ impl Clock for At {
     }
 }
 
+/// Changes a file as a bad disk may: past the types and the constraints of a table.
+fn damage(path: &Path, table: &str, change: &str) {
+    let file = Connection::open(path).unwrap();
+    let read = "SELECT sql FROM sqlite_schema WHERE name = ?1";
+    let declared: String = file.query_row(read, [table], |row| row.get(0)).unwrap();
+    let mut bare = declared.replace("STRICT, ", "").replace(" STRICT", "");
+    for (word, by) in [(" NOT NULL", ""), (" TEXT", ""), (" INTEGER", ""), (" BLOB", "")] {
+        bare = bare.replace(word, by);
+    }
+    let bare = bare.replace(" PRIMARY KEY AUTOINCREMENT", " INTEGER PRIMARY KEY AUTOINCREMENT");
+    let bare = bare.replace("id PRIMARY KEY", "id INTEGER PRIMARY KEY");
+    let declare = |sql: &str| {
+        file.pragma_update(None, "writable_schema", true).unwrap();
+        let update = "UPDATE sqlite_schema SET sql = ?1 WHERE name = ?2";
+        assert_eq!(file.execute(update, [sql, table]).unwrap(), 1);
+        file.pragma_update(None, "writable_schema", "RESET").unwrap();
+    };
+    declare(&bare);
+    let changed = file.execute(change, []);
+    declare(&declared);
+    assert!(changed.as_ref().is_ok_and(|rows| *rows > 0), "{change}: {changed:?}");
+}
+
+/// Values that are no text, no text of the right kind, no number, or no number in range.
+const NO_TEXT: [&str; 5] = ["NULL", "7", "1.5", "x'ff00'", "CAST(x'ff' AS TEXT)"];
+const NO_NUMBER: [&str; 6] = ["NULL", "'x'", "'7'", "1.5", "x'07'", "'{'"];
+
 /// Ways to break a row of a schedule, each with the part that is named then.
-const BREAKS: [(&str, &str); 10] = [
-    ("repeat = 'garbage'", "repeat"),
-    ("repeat = '{\"repeat\":\"never_heard_of\"}'", "repeat"),
-    ("repeat = ''", "repeat"),
-    ("denied = '{}'", "denied"),
-    ("denied = '[1]'", "denied"),
-    ("prompt = CAST(x'ff' AS TEXT)", "prompt"),
-    ("zone = CAST(x'fffe' AS TEXT)", "zone"),
-    ("channel = CAST(x'80' AS TEXT), chat = 'x'", "channel"),
-    ("version = -5", "version"),
-    ("version = 9223372036854775807", "version"),
+const BREAKS: [(&str, &[&str]); 13] = [
+    ("prompt", &[]),
+    (
+        "repeat",
+        &[
+            "'garbage'",
+            "''",
+            "'{'",
+            r#"'{"repeat":"never_heard_of"}'"#,
+            r#"'{"repeat":"daily","time":"25:00"}'"#,
+            r#"'{"repeat":"cron","expression":"* *"}'"#,
+        ],
+    ),
+    ("zone", &["''", "'Europe/Nowhere'"]),
+    ("channel", &["'only'"]),
+    ("chat", &["'only'"]),
+    ("denied", &["'{}'", "'[1]'", "'[\"a'"]),
+    ("version", &["-5", "9223372036854775807"]),
+    ("enabled", &[]),
+    ("tainted", &[]),
+    ("minimum", &["-1"]),
+    ("next", &["-9223372036854775808", "9223372036854775807"]),
+    ("last", &["-9223372036854775808", "9223372036854775807"]),
+    ("fired", &["-9223372036854775808", "9223372036854775807"]),
 ];
 
 #[tokio::test]
 async fn one_unreadable_schedule_stops_no_other() {
-    for (change, column) in BREAKS {
-        let scratch = Scratch::new();
-        let path = scratch.path().join("store.db");
-        let store = SqliteStore::open(&path).unwrap();
-        let toolbox = ToolBox::from(Schedules::new(store.clone()));
-        for prompt in ["first", "second", "third"] {
-            let when = json!({"repeat": "daily", "time": "09:00"});
-            let made = call(&toolbox, "schedule_create", json!({"prompt": prompt, "when": when}));
-            assert!(!made.await.is_error());
+    for (column, meaningless) in BREAKS {
+        let is_text = BREAKS.iter().position(|(own, _)| *own == column) < Some(6);
+        let wrong: &[&str] = if is_text { &NO_TEXT } else { &NO_NUMBER };
+        let may_lack = matches!(column, "channel" | "chat" | "next" | "last" | "fired");
+        let wrong = wrong.iter().filter(|value| !may_lack || **value != "NULL");
+        for value in wrong.chain(meaningless) {
+            one_unreadable_schedule(column, value).await;
         }
-        let broken = rusqlite::Connection::open(&path).unwrap();
-        // It is the first that comes due, and somebody else's is broken as well.
-        broken.execute("UPDATE schedule SET next = 1 WHERE id = 1", []).unwrap();
-        broken.execute(&format!("UPDATE schedule SET {change} WHERE id = 1"), []).unwrap();
-        let others = "INSERT INTO schedule (principal, prompt, repeat, zone, denied, tainted, minimum, enabled, next, fired)
-             VALUES (CAST(x'ff' AS TEXT), 'x', 'x', 'UTC', '[]', 0, 1000, 1, 0, 99999999999999)";
-        broken.execute(others, []).unwrap();
-        let later = At(SystemTime::now() + Duration::from_secs(2 * 86_400));
-        let mut runner = Runner::new(store.clone()).with_clock(later);
-        for expected in ["second", "third"] {
-            let due = tokio::time::timeout(Duration::from_secs(20), runner.next()).await;
-            let due = due.unwrap_or_else(|_| panic!("{change}: nothing comes due")).unwrap();
-            assert_eq!(due.schedule.prompt, expected, "{change}");
-        }
-        let list = call(&toolbox, "schedule_list", json!({})).await;
-        let text = list.text();
-        assert!(text.contains("second") && text.contains("third"), "{change}: {text}");
-        assert!(text.contains(&format!("1: its `{column}` cannot be read")), "{change}: {text}");
-        assert!(!text.contains("garbage"), "nothing of it is repeated: {text}");
-        let change = call(&toolbox, "schedule_update", json!({"id": 1, "prompt": "x"})).await;
-        assert!(change.text().contains("cannot be read"), "{}", change.text());
-        let deleted = call(&toolbox, "schedule_delete", json!({"ids": [1]})).await;
-        assert!(!deleted.is_error(), "{}", deleted.text());
-        let list = call(&toolbox, "schedule_list", json!({})).await.into_text();
-        assert!(!list.contains("cannot be read") && list.lines().count() == 2, "{list}");
-        assert!(store.unreadable(&Principal::default()).await.unwrap().is_empty());
     }
+}
+
+async fn one_unreadable_schedule(column: &str, value: &str) {
+    let change = format!("{column} = {value}");
+    let scratch = Scratch::new();
+    let path = scratch.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let toolbox = ToolBox::from(Schedules::new(store.clone()));
+    for prompt in ["first", "second", "third"] {
+        let when = json!({"repeat": "daily", "time": "09:00"});
+        let made = call(&toolbox, "schedule_create", json!({"prompt": prompt, "when": when}));
+        assert!(!made.await.is_error());
+    }
+    // It is the first that comes due, and somebody else's is broken as well.
+    damage(&path, "schedule", "UPDATE schedule SET next = 1 WHERE id = 1");
+    damage(&path, "schedule", &format!("UPDATE schedule SET {change} WHERE id = 1"));
+    let others = "INSERT INTO schedule (principal, prompt, repeat, zone, denied, tainted, minimum, enabled, next, fired)
+         VALUES (CAST(x'ff' AS TEXT), 'x', 'x', 'UTC', '[]', 0, 1000, 1, 0, 99999999999999)";
+    damage(&path, "schedule", others);
+    let later = At(SystemTime::now() + Duration::from_secs(2 * 86_400));
+    let mut runner = Runner::new(store.clone()).with_clock(later);
+    for expected in ["second", "third"] {
+        let due = tokio::time::timeout(Duration::from_secs(5), runner.next()).await;
+        let due = due.unwrap_or_else(|_| panic!("{change}: nothing comes due")).unwrap();
+        assert_eq!(due.schedule.prompt, expected, "{change}");
+    }
+    let list = call(&toolbox, "schedule_list", json!({})).await;
+    let text = list.text();
+    assert!(text.contains("second") && text.contains("third"), "{change}: {text}");
+    // Of half a pair, the other half is missing.
+    let named = match (column, value) {
+        ("channel", "'only'") => "chat",
+        ("chat", "'only'") => "channel",
+        _ => column,
+    };
+    assert!(text.contains(&format!("1: its `{named}` cannot be read")), "{change}: {text}");
+    assert!(!text.contains("garbage"), "nothing of it is repeated: {text}");
+    let updated = call(&toolbox, "schedule_update", json!({"id": 1, "prompt": "x"})).await;
+    assert!(updated.text().contains("cannot be read"), "{change}: {}", updated.text());
+    let deleted = call(&toolbox, "schedule_delete", json!({"ids": [1]})).await;
+    assert!(!deleted.is_error(), "{change}: {}", deleted.text());
+    let list = call(&toolbox, "schedule_list", json!({})).await.into_text();
+    assert!(!list.contains("cannot be read") && list.lines().count() == 2, "{change}: {list}");
+    assert!(store.unreadable(&Principal::default()).await.unwrap().is_empty());
 }
 
 #[tokio::test]

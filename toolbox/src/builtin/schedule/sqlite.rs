@@ -1,11 +1,14 @@
 //! Schedules in an `SQLite` file.
 
+use std::error::Error;
 use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
+use super::repeat::{RepeatRule, time_zone};
 use super::store::{Schedule, Store, UnreadableSchedule};
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
@@ -151,10 +154,10 @@ fn written(schedule: &Schedule) -> Result<(String, String), StoreError> {
 fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
     let conversation = match (row.get::<_, Option<String>>(6)?, row.get::<_, Option<String>>(7)?) {
         (Some(channel), Some(chat)) => Some(Conversation::new(channel, chat)),
-        _ => None,
+        (None, None) => None,
+        (channel, _) => return Err(invalid(if channel.is_none() { 6 } else { 7 }, "half a pair")),
     };
-    let time = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.map(from_millis));
-    Ok(Schedule {
+    let schedule = Schedule {
         id: number(row, 0)?,
         version: number(row, 1)?,
         owner: Principal::new(row.get::<_, String>(2)?),
@@ -164,25 +167,47 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
         conversation,
         denied: json(row, 8)?,
         enabled: row.get(9)?,
-        next: time(10)?,
-        last: time(11)?,
-        fired: time(12)?,
-        minimum_interval: Duration::from_millis(row.get::<_, i64>(13)?.unsigned_abs()),
+        next: time(row, 10)?,
+        last: time(row, 11)?,
+        fired: time(row, 12)?,
+        minimum_interval: Duration::from_millis(unsigned(row, 13)?),
         tainted: row.get(14)?,
-    })
+    };
+    let zone = &schedule.time_zone;
+    time_zone(zone).map_err(|error| invalid(5, error))?;
+    RepeatRule::new(&schedule.repeat, zone, schedule.minimum_interval)
+        .map_err(|error| invalid(4, error))?;
+    Ok(schedule)
+}
+
+/// Reads a time that calendars have: the next one is counted from it.
+fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<SystemTime>> {
+    let Some(millis) = row.get::<_, Option<i64>>(at)? else { return Ok(None) };
+    Timestamp::from_millisecond(millis).map_err(|error| invalid(at, error))?;
+    Ok(Some(from_millis(millis)))
 }
 
 /// Reads a number that can be incremented. The schedule of any other could never be replaced, and
 /// would be due for ever.
 fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
+    let number = unsigned(row, at)?;
+    let usable = Some(number).filter(|number| *number < i64::MAX.unsigned_abs());
+    usable.ok_or(rusqlite::Error::IntegralValueOutOfRange(at, i64::MAX))
+}
+
+fn unsigned(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(at)?;
-    let usable = u64::try_from(number).ok().filter(|_| number < i64::MAX);
-    usable.ok_or(rusqlite::Error::IntegralValueOutOfRange(at, number))
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(at, number))
 }
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
-    serde_json::from_str(row.get_ref(at)?.as_str()?)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(error)))
+    let text = row.get_ref(at)?.as_str().map_err(|error| invalid(at, error))?;
+    serde_json::from_str(text).map_err(|error| invalid(at, error))
+}
+
+/// Returns the error of a column whose value has the right type and no meaning.
+fn invalid(at: usize, error: impl Into<Box<dyn Error + Send + Sync>>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(at, Type::Text, error.into())
 }
 
 /// `SQLite`'s numbers are signed.
