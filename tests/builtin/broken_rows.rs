@@ -1,7 +1,7 @@
 //! Rows and entries that cannot be read: each is told of, and none takes down the others.
 
 use crate::bounded::tokio;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
@@ -135,6 +135,65 @@ async fn one_unreadable_schedule(column: &str, value: &str) {
     let list = call(&toolbox, "schedule_list", json!({})).await.into_text();
     assert!(!list.contains("cannot be read") && list.lines().count() == 2, "{change}: {list}");
     assert!(store.unreadable(&Principal::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn one_unreadable_note_hides_no_other() {
+    let texts = NO_TEXT.map(|value| ("text", value, "b"));
+    let names = [
+        ("name", "7", "7"),
+        ("name", "1.5", "1.5"),
+        ("name", "x'62'", "b"),
+        ("name", "CAST(x'63ff' AS TEXT)", "c\u{fffd}"),
+        ("name", "x'ff00'", "\u{fffd}\\u{0}"),
+        ("name", "'a`b'", "a`b"),
+        ("name", "' a'", " a"),
+    ];
+    for (column, value, shown) in texts.into_iter().chain(names) {
+        let change = format!("{column} = {value}");
+        let (_scratch, path, toolbox) = with_notes().await;
+        damage(&path, "note", &format!("UPDATE note SET {change} WHERE name = 'b'"));
+        let list = call(&toolbox, "note_list", json!({})).await.into_text();
+        assert_eq!(list.lines().count(), 3, "{change}: {list}");
+        let damaged: Vec<&str> = list.lines().filter(|line| line.contains("damaged")).collect();
+        assert!(damaged.len() == 1 && damaged[0].starts_with(&format!("`{shown}`")), "{list}");
+        for name in ["a", "c"] {
+            let note = call(&toolbox, "note_read", json!({"name": name})).await;
+            assert!(note.text().contains(&format!("text of {name}")), "{change}: {}", note.text());
+        }
+        if shown == "b" {
+            let read = call(&toolbox, "note_read", json!({"name": shown})).await;
+            assert!(read.is_error() && read.text().contains("`b` is damaged"), "{}", read.text());
+        }
+        let deleted = call(&toolbox, "note_delete", json!({"name": shown})).await;
+        assert!(!deleted.is_error(), "{change}: {}", deleted.text());
+        let list = call(&toolbox, "note_list", json!({})).await.into_text();
+        let left = "`a`, 9 bytes\n`c`, 9 bytes";
+        assert_eq!(list, left, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_note_is_read_without_its_time() {
+    for value in NO_NUMBER.into_iter().chain(["9223372036854775807"]) {
+        let (_scratch, path, toolbox) = with_notes().await;
+        damage(&path, "note", &format!("UPDATE note SET at = {value} WHERE name = 'b'"));
+        let note = call(&toolbox, "note_read", json!({"name": "b"})).await.into_text();
+        assert!(note.contains("at a time that cannot be read"), "{value}: {note}");
+        assert!(note.contains("text of b"), "{value}: {note}");
+    }
+}
+
+/// The notes `a`, `b` and `c` in a file.
+async fn with_notes() -> (Scratch, PathBuf, ToolBox) {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("store.db");
+    let toolbox = ToolBox::from(Notes::new(SqliteStore::open(&path).unwrap()));
+    for name in ["a", "b", "c"] {
+        let note = json!({"name": name, "text": format!("text of {name}")});
+        assert!(!call(&toolbox, "note_write", note).await.is_error());
+    }
+    (scratch, path, toolbox)
 }
 
 #[tokio::test]
