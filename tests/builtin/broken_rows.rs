@@ -2,18 +2,20 @@
 
 use crate::bounded::tokio;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 use serde_json::json;
 use toolbox::ToolBox;
-use toolbox::builtin::knowledge::Knowledge;
+use toolbox::builtin::knowledge::{Forget, Knowledge, UnreadableEntry};
 use toolbox::builtin::notes::Notes;
 use toolbox::builtin::schedule::{Clock, Runner, Schedules, Store};
 use toolbox::context::Principal;
 use toolbox::store::SqliteStore;
 
 use crate::calls::call;
+use crate::knowledge::Meaning;
 use support::Scratch;
 
 /// A clock that stands at a moment.
@@ -196,38 +198,86 @@ async fn with_notes() -> (Scratch, PathBuf, ToolBox) {
     (scratch, path, toolbox)
 }
 
+/// Ways to break a memory, besides values of a wrong type, and the part that is named then.
+const MEMORIES: [(&str, &str, &str); 11] = [
+    ("kind", "-1", "kind"),
+    ("kind", "9", "kind"),
+    ("kind", "2", "channel"),
+    ("kind", "1, part = NULL", "part"),
+    ("kind", "1, part = 'x'", "part"),
+    ("kind", "1, part = -1", "part"),
+    ("channel", "'only'", "chat"),
+    ("chat", "'only'", "channel"),
+    ("at", "9223372036854775807", "at"),
+    ("at", "-9223372036854775808", "at"),
+    ("text", "x'7472'", "text"),
+];
+
 #[tokio::test]
-async fn one_unreadable_memory_or_note_hides_no_other() {
+async fn one_unreadable_memory_hides_no_other() {
+    let mut changes = MEMORIES.to_vec();
+    for column in ["name", "text"] {
+        changes.extend(NO_TEXT.map(|value| (column, value, column)));
+    }
+    for column in ["kind", "at"] {
+        changes.extend(NO_NUMBER.map(|value| (column, value, column)));
+    }
+    for (column, value, named) in changes {
+        let change = format!("{column} = {value}");
+        let (_scratch, path, knowledge) = with_memories(Knowledge::new).await;
+        let toolbox = ToolBox::from(Knowledge::new(SqliteStore::open(&path).unwrap()));
+        damage(&path, "knowledge", &format!("UPDATE knowledge SET {change} WHERE id = 2"));
+        for limit in [1, 2, 20] {
+            let query = json!({"query": "trains", "limit": limit});
+            let found = call(&toolbox, "knowledge_search", query).await.into_text();
+            let lines = found.lines().filter(|line| line.starts_with("> trains are")).count();
+            assert_eq!(lines, limit.min(2), "{change}: {found}");
+        }
+        let more = call(&toolbox, "remember", json!({"text": "trains are long"})).await;
+        assert!(!more.is_error(), "{change}: {}", more.text());
+        let owner = Principal::default();
+        let unreadable = knowledge.unreadable(&owner).await.unwrap();
+        assert_eq!(unreadable, [UnreadableEntry::new(2, named)], "{change}");
+        assert_eq!(knowledge.forget(&owner, Forget::Entry(2)).await.unwrap(), 1, "{change}");
+        assert!(knowledge.unreadable(&owner).await.unwrap().is_empty(), "{change}");
+        assert_eq!(knowledge.search(&owner, "trains", 9).await.unwrap().len(), 3, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_size_keeps_nothing_from_being_remembered() {
+    for value in NO_NUMBER.into_iter().chain(["9223372036854775807", "-5"]) {
+        let (_scratch, path, knowledge) = with_memories(Knowledge::new).await;
+        damage(&path, "knowledge", &format!("UPDATE knowledge SET bytes = {value}"));
+        let toolbox = ToolBox::from(knowledge);
+        let more = call(&toolbox, "remember", json!({"text": "trains are long"})).await;
+        assert!(!more.is_error(), "{value}: {}", more.text());
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_vector_is_made_again() {
+    // None, a number, texts as long as half a vector and a whole one, and parts of one.
+    for value in ["NULL", "7", "'1234'", "'12345678'", "x'0000803f0000'", "x'0000803f'"] {
+        let embedded = |store| Knowledge::new(store).with_embedder(Arc::new(Meaning::of(2)));
+        let (_scratch, path, knowledge) = with_memories(embedded).await;
+        damage(&path, "knowledge", &format!("UPDATE knowledge SET vector = {value} WHERE id = 2"));
+        // No word of it is in the texts: they are found by their meaning alone.
+        let found = knowledge.search(&Principal::default(), "ships", 9).await.unwrap();
+        assert_eq!(found.len(), 3, "{value}");
+    }
+}
+
+/// Three memories in a file.
+async fn with_memories(
+    knowledge: impl Fn(SqliteStore) -> Knowledge,
+) -> (Scratch, PathBuf, Knowledge) {
     let scratch = Scratch::new();
     let path = scratch.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();
-    let toolbox = ToolBox::from(Knowledge::new(store.clone()));
-    toolbox.register(Notes::new(store));
+    let toolbox = ToolBox::from(knowledge(store.clone()));
     for text in ["trains are red", "trains are blue", "trains are slow"] {
         assert!(!call(&toolbox, "remember", json!({"text": text})).await.is_error());
     }
-    for name in ["a", "b", "c"] {
-        let note = json!({"name": name, "text": format!("text of {name}")});
-        assert!(!call(&toolbox, "note_write", note).await.is_error());
-    }
-    let broken = rusqlite::Connection::open(&path).unwrap();
-    for change in [
-        "UPDATE knowledge SET text = CAST(x'ff' AS TEXT) WHERE id = 3",
-        "UPDATE note SET text = CAST(x'ff' AS TEXT) WHERE name = 'b'",
-        "UPDATE note SET name = CAST(x'63ff' AS TEXT) WHERE name = 'c'",
-    ] {
-        assert_eq!(broken.execute(change, []).unwrap(), 1);
-    }
-    for limit in [1, 2, 20] {
-        let found = call(&toolbox, "knowledge_search", json!({"query": "trains", "limit": limit}));
-        let found = found.await;
-        assert!(!found.is_error(), "{}", found.text());
-        let lines = found.text().lines().filter(|line| line.starts_with("> ")).count();
-        assert_eq!(lines, limit.min(2), "{}", found.text());
-    }
-    let list = call(&toolbox, "note_list", json!({})).await;
-    assert!(!list.is_error() && list.text().lines().count() == 3, "{}", list.text());
-    assert!(call(&toolbox, "note_read", json!({"name": "a"})).await.text().contains("text of a"));
-    assert!(call(&toolbox, "note_read", json!({"name": "b"})).await.is_error());
-    assert!(!call(&toolbox, "note_delete", json!({"name": "b"})).await.is_error());
+    (scratch, path, knowledge(store))
 }

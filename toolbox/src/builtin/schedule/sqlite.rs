@@ -1,18 +1,17 @@
 //! Schedules in an `SQLite` file.
 
-use std::error::Error;
 use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
-use rusqlite::types::Type;
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
 use super::repeat::{RepeatRule, time_zone};
 use super::store::{Schedule, Store, UnreadableSchedule};
-use crate::context::{Conversation, Principal};
+use crate::context::Principal;
 use crate::future::BoxFuture;
-use crate::store::{SqliteStore, StoreError, column_of, each, from_millis, readable, to_millis};
+use crate::store::{
+    SqliteStore, StoreError, conversation, invalid, readable, time, to_millis, unreadable,
+};
 
 const TABLE: &str = "schedule";
 
@@ -73,13 +72,8 @@ impl Store for SqliteStore {
             let sql = format!("SELECT {COLUMNS} FROM schedule WHERE principal = ?1 ORDER BY id");
             let mut all = file.prepare_cached(&sql)?;
             let rows = all.query([owner.as_str()])?;
-            let mut bad = Vec::new();
-            each(rows, usize::MAX, schedule, |number, error| {
-                let Some(id) = number.and_then(|id| u64::try_from(id).ok()) else { return };
-                let column = column_of(error).and_then(|at| COLUMNS.split(", ").nth(at));
-                bad.push(UnreadableSchedule { id, column: column.unwrap_or("?").to_owned() });
-            })?;
-            Ok(bad)
+            let bad = unreadable(rows, COLUMNS, schedule)?;
+            Ok(bad.into_iter().map(|(id, column)| UnreadableSchedule { id, column }).collect())
         }))
     }
 
@@ -152,11 +146,6 @@ fn written(schedule: &Schedule) -> Result<(String, String), StoreError> {
 }
 
 fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
-    let conversation = match (row.get::<_, Option<String>>(6)?, row.get::<_, Option<String>>(7)?) {
-        (Some(channel), Some(chat)) => Some(Conversation::new(channel, chat)),
-        (None, None) => None,
-        (channel, _) => return Err(invalid(if channel.is_none() { 6 } else { 7 }, "half a pair")),
-    };
     let schedule = Schedule {
         id: number(row, 0)?,
         version: number(row, 1)?,
@@ -164,7 +153,7 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
         prompt: row.get(3)?,
         repeat: json(row, 4)?,
         time_zone: row.get(5)?,
-        conversation,
+        conversation: conversation(row, 6, 7)?,
         denied: json(row, 8)?,
         enabled: row.get(9)?,
         next: time(row, 10)?,
@@ -178,13 +167,6 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
     RepeatRule::new(&schedule.repeat, zone, schedule.minimum_interval)
         .map_err(|error| invalid(4, error))?;
     Ok(schedule)
-}
-
-/// Reads a time that calendars have: the next one is counted from it.
-fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<SystemTime>> {
-    let Some(millis) = row.get::<_, Option<i64>>(at)? else { return Ok(None) };
-    Timestamp::from_millisecond(millis).map_err(|error| invalid(at, error))?;
-    Ok(Some(from_millis(millis)))
 }
 
 /// Reads a number that can be incremented. The schedule of any other could never be replaced, and
@@ -203,11 +185,6 @@ fn unsigned(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
 fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(at)?.as_str().map_err(|error| invalid(at, error))?;
     serde_json::from_str(text).map_err(|error| invalid(at, error))
-}
-
-/// Returns the error of a column whose value has the right type and no meaning.
-fn invalid(at: usize, error: impl Into<Box<dyn Error + Send + Sync>>) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(at, Type::Text, error.into())
 }
 
 /// `SQLite`'s numbers are signed.
