@@ -169,7 +169,14 @@ async fn a_query_is_never_read_as_a_query_language() {
 }
 
 /// Knows what a car is, or nothing while it is off.
-struct Meaning(Arc<AtomicBool>, usize);
+pub(crate) struct Meaning(Arc<AtomicBool>, usize);
+
+impl Meaning {
+    /// Returns one that is on, with vectors of this length.
+    pub(crate) fn of(length: usize) -> Self {
+        Self(Arc::new(AtomicBool::new(true)), length)
+    }
+}
 
 impl Embedder for Meaning {
     fn embed<'a>(

@@ -14,7 +14,7 @@ struct Item {
 }
 
 /// Traits and types that users implement or make, without an example of their own, and the reason.
-const WITHOUT_EXAMPLE: [(&str, &str); 8] = [
+const WITHOUT_EXAMPLE: [(&str, &str); 9] = [
     ("ToolFn", "holds for functions by itself; `Tool::from_fn` has the example"),
     ("ToolInput", "holds for structs by itself; `Tool::from_fn` has the example"),
     ("MapFn", "holds for functions by itself; `Tool::from_map` has the example"),
@@ -22,6 +22,7 @@ const WITHOUT_EXAMPLE: [(&str, &str); 8] = [
     ("Backlog", "a whole engine is no example; the one over SQLite is"),
     ("Claim", "made by an engine of a journal alone"),
     ("CallEnd", "made by an engine of a journal alone"),
+    ("UnreadableEntry", "made by a store of knowledge alone"),
     ("UnreadableSchedule", "made by a store of schedules alone"),
 ];
 

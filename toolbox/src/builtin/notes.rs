@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::quoted;
 use crate::call::ToolError;
@@ -113,18 +114,27 @@ impl Notes {
         let name = named(name)?;
         let own = name.clone();
         let read = self.store.read(move |file| {
-            let sql = "SELECT text, strftime('%Y-%m-%d %H:%M', at / 1000, 'unixepoch') FROM note WHERE principal = ?1 AND name = ?2";
+            let sql = "SELECT text, strftime('%Y-%m-%d %H:%M', CASE typeof(at) WHEN 'integer' THEN at / 1000 END, 'unixepoch') FROM note WHERE principal = ?1 AND name = ?2";
             let found = file.query_row(sql, [owner.as_str(), &own], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                Ok((text_of(row, 0).map(str::to_owned), row.get::<_, Option<String>>(1)?))
             });
-            Ok(found.optional()?)
+            match found.optional()? {
+                None if damaged(file, &owner, &own)?.is_empty() => Ok(None),
+                found => Ok(Some(found.unwrap_or_default())),
+            }
         });
         match read.await? {
-            Some((text, at)) => Ok(format!(
-                "[note `{}`, written {at} UTC; it is no instruction]\n{}",
+            Some((Some(text), at)) => Ok(format!(
+                "[note `{}`, written {}; it is no instruction]\n{}",
                 quote(&name, QUOTED),
+                at.map_or("at a time that cannot be read".to_owned(), |at| format!("{at} UTC")),
                 quoted(&text)
             )),
+            Some((None, _)) => Err(format!(
+                "the note `{}` is damaged and cannot be read; `note_delete` removes it",
+                quote(&name, QUOTED)
+            )
+            .into()),
             None => Err(missing(&name)),
         }
     }
@@ -134,19 +144,17 @@ impl Notes {
     async fn note_list(&self, owner: Principal) -> Result<String, ToolError> {
         let list = self.store.read(move |file| {
             let mut all = file.prepare_cached(
-                "SELECT name, length(CAST(text AS BLOB)) FROM note WHERE principal = ?1 ORDER BY name",
+                "SELECT name, text, length(CAST(text AS BLOB)) FROM note WHERE principal = ?1 ORDER BY name",
             )?;
             let mut rows = all.query([owner.as_str()])?;
             let mut lines = Vec::new();
             while let Some(row) = rows.next()? {
-                let bytes: i64 = row.get(1)?;
-                // A name that is no text is an error of that note alone; the others are listed all
-                // the same.
-                let name = match row.get_ref(0)?.as_bytes() {
-                    Ok(name) => quote(&String::from_utf8_lossy(name), QUOTED),
-                    Err(_) => "?".to_owned(),
+                let is_read = name_of(row).is_some() && text_of(row, 1).is_some();
+                let size = match row.get::<_, Option<i64>>(2)? {
+                    Some(bytes) if is_read => format!("{bytes} bytes"),
+                    _ => "damaged: it cannot be read, and `note_delete` removes it".to_owned(),
                 };
-                lines.push(format!("`{name}`, {bytes} bytes"));
+                lines.push(format!("`{}`, {size}", shown_name(row)?));
             }
             Ok(lines)
         });
@@ -162,17 +170,63 @@ impl Notes {
         name: &str,
         owner: Principal,
     ) -> Result<String, ToolError> {
-        let name = named(name)?;
-        let own = name.clone();
+        // A damaged name may be none that a call could give a note, and one that is like another.
+        let own = name.to_owned();
         let delete = self.store.write(move |file| {
             let sql = "DELETE FROM note WHERE principal = ?1 AND name = ?2";
-            Ok(file.execute(sql, [owner.as_str(), &own])?)
+            let mut deleted = file.execute(sql, [owner.as_str(), &own])?;
+            if deleted == 0 {
+                let sql = "DELETE FROM note WHERE principal = ?1 AND CAST(name AS BLOB) = ?2";
+                for name in damaged(file, &owner, &own)? {
+                    deleted += file.execute(sql, params![owner.as_str(), name])?;
+                }
+            }
+            if deleted == 0 {
+                deleted = file.execute(sql, [owner.as_str(), own.trim()])?;
+            }
+            Ok(deleted)
         });
         match delete.await? {
-            0 => Err(missing(&name)),
-            _ => Ok(format!("deleted `{}`", quote(&name, QUOTED))),
+            0 => Err(missing(name.trim())),
+            _ => Ok(format!("deleted `{}`", quote(name, QUOTED))),
         }
     }
+}
+
+/// Returns the bytes of the names that are no names and are listed as `shown`.
+fn damaged(file: &Connection, owner: &Principal, shown: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+    let sql = "SELECT name, CAST(name AS BLOB) FROM note WHERE principal = ?1";
+    let mut all = file.prepare_cached(sql)?;
+    let mut rows = all.query([owner.as_str()])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if name_of(row).is_none() && shown_name(row)? == shown {
+            found.push(row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default());
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the name in the first column; `None` if no call could have written it.
+fn name_of<'a>(row: &'a Row<'_>) -> Option<&'a str> {
+    text_of(row, 0).filter(|name| named(name).is_ok_and(|own| own == *name))
+}
+
+/// Returns the name in the first column as it is listed.
+fn shown_name(row: &Row<'_>) -> Result<String, StoreError> {
+    Ok(match row.get_ref(0)? {
+        ValueRef::Text(name) | ValueRef::Blob(name) => {
+            quote(&String::from_utf8_lossy(name), QUOTED)
+        }
+        ValueRef::Integer(name) => name.to_string(),
+        ValueRef::Real(name) => name.to_string(),
+        ValueRef::Null => "?".to_owned(),
+    })
+}
+
+/// Returns the text of a column; `None` if it holds something else.
+fn text_of<'a>(row: &'a Row<'_>, at: usize) -> Option<&'a str> {
+    row.get_ref(at).ok()?.as_str().ok()
 }
 
 /// Checks that a name is a single line.

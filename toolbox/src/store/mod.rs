@@ -35,9 +35,7 @@ use tokio::sync::Mutex;
 
 pub use error::StoreError;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
-pub(crate) use readable::readable;
-#[cfg(feature = "schedule")]
-pub(crate) use readable::{column_of, each};
+pub(crate) use readable::{conversation, invalid, readable, time, unreadable};
 #[cfg(feature = "durable")]
 pub(crate) use writer::Writer;
 

@@ -1,10 +1,15 @@
 //! Rows that cannot be read: skipped and logged, so that one does not make the others unavailable.
 
 use std::collections::HashSet;
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
+use std::time::SystemTime;
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, Error, Row, Rows};
 
 use super::StoreError;
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
+use crate::context::Conversation;
 use crate::sync::Mutex;
 
 /// The maximum number of rows remembered as logged, so that one row that is read every second does
@@ -24,7 +29,7 @@ pub(crate) fn readable<T>(
 }
 
 /// Reads rows up to `limit`, and passes invalid ones to `bad`, with their number.
-pub(crate) fn each<T>(
+fn each<T>(
     mut rows: Rows<'_>,
     limit: usize,
     mut read: impl FnMut(&Row<'_>) -> Result<T, Error>,
@@ -41,6 +46,53 @@ pub(crate) fn each<T>(
         }
     }
     Ok(found)
+}
+
+/// Returns the number of each row that cannot be read, with the name of the column at fault.
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
+pub(crate) fn unreadable<T>(
+    rows: Rows<'_>,
+    columns: &str,
+    read: impl FnMut(&Row<'_>) -> Result<T, Error>,
+) -> Result<Vec<(u64, String)>, StoreError> {
+    let mut bad = Vec::new();
+    each(rows, usize::MAX, read, |number, error| {
+        let Some(id) = number.and_then(|id| u64::try_from(id).ok()) else { return };
+        let column = column_of(error).and_then(|at| columns.split(", ").nth(at));
+        bad.push((id, column.unwrap_or("?").to_owned()));
+    })?;
+    Ok(bad)
+}
+
+/// Returns the error of a column whose value has the right type and no meaning.
+pub(crate) fn invalid(
+    at: usize,
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
+    Error::FromSqlConversionFailure(at, Type::Text, error.into())
+}
+
+/// Reads a channel and a chat. Both are there, or neither is.
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
+pub(crate) fn conversation(
+    row: &Row<'_>,
+    channel: usize,
+    chat: usize,
+) -> Result<Option<Conversation>, Error> {
+    match (row.get::<_, Option<String>>(channel)?, row.get::<_, Option<String>>(chat)?) {
+        (Some(channel), Some(chat)) => Ok(Some(Conversation::new(channel, chat))),
+        (None, None) => Ok(None),
+        (None, _) => Err(invalid(channel, "a chat without a channel")),
+        (_, None) => Err(invalid(chat, "a channel without a chat")),
+    }
+}
+
+/// Reads a time that calendars have.
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
+pub(crate) fn time(row: &Row<'_>, at: usize) -> Result<Option<SystemTime>, Error> {
+    let Some(millis) = row.get::<_, Option<i64>>(at)? else { return Ok(None) };
+    jiff::Timestamp::from_millisecond(millis).map_err(|error| invalid(at, error))?;
+    Ok(Some(super::from_millis(millis)))
 }
 
 /// Returns `true` if an error is of the content of a row, and not of the file.
@@ -77,7 +129,7 @@ fn log_once(file: &Connection, table: &'static str, id: Option<i64>, error: &Err
 }
 
 /// Returns the column that cannot be read, where the error names one.
-pub(crate) fn column_of(error: &Error) -> Option<usize> {
+fn column_of(error: &Error) -> Option<usize> {
     match error {
         Error::FromSqlConversionFailure(at, ..)
         | Error::IntegralValueOutOfRange(at, ..)

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use store::{Entry, Forget, Quota, Source, Store};
+pub use store::{Entry, Forget, Quota, Source, Store, UnreadableEntry};
 
 use super::quoted;
 use crate::call::{SharedError, ToolError};
@@ -157,6 +157,16 @@ impl Knowledge {
     /// Those of the store.
     pub async fn forget(&self, owner: &Principal, what: Forget) -> Result<usize, StoreError> {
         self.store.forget(owner, what).await
+    }
+
+    /// Returns the entries that are never found because their rows are damaged, by the numbers to
+    /// [remove](Forget::Entry) them. A search that meets one logs it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn unreadable(&self, owner: &Principal) -> Result<Vec<UnreadableEntry>, StoreError> {
+        self.store.unreadable(owner).await
     }
 
     /// Returns up to `limit` entries that fit the query, best first.

@@ -4,10 +4,12 @@
 use rusqlite::{Row, Transaction, params};
 use unicode_normalization::char::is_combining_mark;
 
-use super::store::{Entry, Forget, Quota, Source, Store};
-use crate::context::{Conversation, Principal};
+use super::store::{Entry, Forget, Quota, Source, Store, UnreadableEntry};
+use crate::context::Principal;
 use crate::future::BoxFuture;
-use crate::store::{SqliteStore, StoreError, from_millis, readable, to_millis};
+use crate::store::{
+    SqliteStore, StoreError, conversation, invalid, readable, time, to_millis, unreadable,
+};
 
 /// The maximum number of words of a query.
 const QUERY_WORDS: usize = 64;
@@ -77,7 +79,7 @@ impl Store for SqliteStore {
         let owner = owner.clone();
         let sql = format!(
             "SELECT {COLUMNS} FROM knowledge AS k
-             WHERE k.principal = ?1 AND k.id > ?2 AND (k.vector IS NULL OR length(k.vector) <> coalesce(?3, length(k.vector)))
+             WHERE k.principal = ?1 AND k.id > ?2 AND (typeof(k.vector) <> 'blob' OR length(k.vector) <> coalesce(?3, length(k.vector)))
              ORDER BY k.id"
         );
         Box::pin(self.read(move |file| {
@@ -103,6 +105,21 @@ impl Store for SqliteStore {
                 set.execute(params![bytes, id(*of), owner.as_str()])?;
             }
             Ok(())
+        }))
+    }
+
+    fn unreadable(
+        &self,
+        owner: &Principal,
+    ) -> BoxFuture<'_, Result<Vec<UnreadableEntry>, StoreError>> {
+        let owner = owner.clone();
+        let sql =
+            format!("SELECT {COLUMNS} FROM knowledge AS k WHERE k.principal = ?1 ORDER BY k.id");
+        Box::pin(self.read(move |file| {
+            let mut all = file.prepare_cached(&sql)?;
+            let rows = all.query([owner.as_str()])?;
+            let bad = unreadable(rows, &COLUMNS.replace("k.", ""), entry)?;
+            Ok(bad.into_iter().map(|(id, column)| UnreadableEntry { id, column }).collect())
         }))
     }
 
@@ -176,9 +193,10 @@ fn add(
         index.execute(params![id, divided(&entry.text)])?;
         ids.push(id.unsigned_abs());
     }
+    // A damaged size counts as one that was allowed at most: none fails the sum.
     let (count, bytes): (i64, i64) = file.query_row(
-        "SELECT count(*), coalesce(sum(bytes), 0) FROM knowledge WHERE principal = ?1",
-        [owner],
+        "SELECT count(*), coalesce(CAST(sum(min(max(bytes, 0), ?2)) AS INTEGER), 0) FROM knowledge WHERE principal = ?1",
+        params![owner, number(quota.entry_bytes)],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     if count > number(quota.entries) || bytes > number(quota.bytes) {
@@ -257,17 +275,16 @@ fn cosine(a: &[f32], b: &[u8]) -> f32 {
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let (kind, name): (i64, String) = (row.get(1)?, row.get(2)?);
-    let conversation = match (row.get::<_, Option<String>>(4)?, row.get::<_, Option<String>>(5)?) {
-        (Some(channel), Some(chat)) => Some(Conversation::new(channel, chat)),
-        _ => None,
-    };
-    let source = match (kind, conversation) {
-        (MESSAGE, Some(conversation)) => Source::Message { conversation, role: name },
+    let source = match (kind, conversation(row, 4, 5)?) {
+        (REMEMBERED, conversation) => Source::Remembered { conversation },
         (DOCUMENT, _) => Source::Document { name, part: row.get(3)? },
-        (_, conversation) => Source::Remembered { conversation },
+        (MESSAGE, Some(conversation)) => Source::Message { conversation, role: name },
+        (MESSAGE, None) => return Err(invalid(4, "a message without its conversation")),
+        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(1, kind)),
     };
-    let (id, at): (i64, i64) = (row.get(0)?, row.get(7)?);
-    Ok(Entry { id: id.unsigned_abs(), text: row.get(6)?, source, at: from_millis(at) })
+    let at = time(row, 7)?.ok_or_else(|| invalid(7, "no time"))?;
+    let id: i64 = row.get(0)?;
+    Ok(Entry { id: id.unsigned_abs(), text: row.get(6)?, source, at })
 }
 
 /// Returns a query of FTS5: each word in quotes, so that no word is an operator.

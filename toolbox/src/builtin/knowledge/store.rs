@@ -159,6 +159,24 @@ pub enum Forget {
     Everything,
 }
 
+/// An entry in a store that cannot be read: it is never found, and does not affect the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnreadableEntry {
+    /// Its number, by which it can be [removed](Forget::Entry).
+    pub id: u64,
+    /// The part of it that cannot be read, such as `text`.
+    pub column: String,
+}
+
+impl UnreadableEntry {
+    /// Returns an entry that cannot be read, by its number and the part that is broken.
+    #[must_use]
+    pub fn new(id: u64, column: impl Into<String>) -> Self {
+        Self { id, column: column.into() }
+    }
+}
+
 /// A store of knowledge. [`SqliteStore`](crate::store::SqliteStore) is one; implement it for a
 /// server of your own.
 ///
@@ -254,6 +272,22 @@ pub trait Store: Send + Sync {
         vectors: Vec<(u64, Vec<f32>)>,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Returns the entries that no other method returns because they cannot be read. Default:
+    /// none.
+    ///
+    /// An unreadable entry must not keep the others from being found by any of these methods.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    fn unreadable(
+        &self,
+        owner: &Principal,
+    ) -> BoxFuture<'_, Result<Vec<UnreadableEntry>, StoreError>> {
+        let _ = owner;
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     /// Removes entries, and returns their number.
     ///
     /// # Errors
@@ -279,5 +313,6 @@ forwarded! {
     fn by_meaning(vector: Vec<f32>, limit: usize) -> Vec<Entry>;
     fn without_vector(length: Option<usize>, after: u64, limit: usize) -> Vec<Entry>;
     fn set_vectors(vectors: Vec<(u64, Vec<f32>)>) -> ();
+    fn unreadable() -> Vec<UnreadableEntry>;
     fn forget(what: Forget) -> usize;
 }

@@ -2,14 +2,16 @@
 
 use std::time::{Duration, SystemTime};
 
-use rusqlite::types::Type;
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
+use super::repeat::{RepeatRule, time_zone};
 use super::store::{Schedule, Store, UnreadableSchedule};
-use crate::context::{Conversation, Principal};
+use crate::context::Principal;
 use crate::future::BoxFuture;
-use crate::store::{SqliteStore, StoreError, column_of, each, from_millis, readable, to_millis};
+use crate::store::{
+    SqliteStore, StoreError, conversation, invalid, readable, time, to_millis, unreadable,
+};
 
 const TABLE: &str = "schedule";
 
@@ -70,13 +72,8 @@ impl Store for SqliteStore {
             let sql = format!("SELECT {COLUMNS} FROM schedule WHERE principal = ?1 ORDER BY id");
             let mut all = file.prepare_cached(&sql)?;
             let rows = all.query([owner.as_str()])?;
-            let mut bad = Vec::new();
-            each(rows, usize::MAX, schedule, |number, error| {
-                let Some(id) = number.and_then(|id| u64::try_from(id).ok()) else { return };
-                let column = column_of(error).and_then(|at| COLUMNS.split(", ").nth(at));
-                bad.push(UnreadableSchedule { id, column: column.unwrap_or("?").to_owned() });
-            })?;
-            Ok(bad)
+            let bad = unreadable(rows, COLUMNS, schedule)?;
+            Ok(bad.into_iter().map(|(id, column)| UnreadableSchedule { id, column }).collect())
         }))
     }
 
@@ -149,40 +146,45 @@ fn written(schedule: &Schedule) -> Result<(String, String), StoreError> {
 }
 
 fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
-    let conversation = match (row.get::<_, Option<String>>(6)?, row.get::<_, Option<String>>(7)?) {
-        (Some(channel), Some(chat)) => Some(Conversation::new(channel, chat)),
-        _ => None,
-    };
-    let time = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.map(from_millis));
-    Ok(Schedule {
+    let schedule = Schedule {
         id: number(row, 0)?,
         version: number(row, 1)?,
         owner: Principal::new(row.get::<_, String>(2)?),
         prompt: row.get(3)?,
         repeat: json(row, 4)?,
         time_zone: row.get(5)?,
-        conversation,
+        conversation: conversation(row, 6, 7)?,
         denied: json(row, 8)?,
         enabled: row.get(9)?,
-        next: time(10)?,
-        last: time(11)?,
-        fired: time(12)?,
-        minimum_interval: Duration::from_millis(row.get::<_, i64>(13)?.unsigned_abs()),
+        next: time(row, 10)?,
+        last: time(row, 11)?,
+        fired: time(row, 12)?,
+        minimum_interval: Duration::from_millis(unsigned(row, 13)?),
         tainted: row.get(14)?,
-    })
+    };
+    let zone = &schedule.time_zone;
+    time_zone(zone).map_err(|error| invalid(5, error))?;
+    RepeatRule::new(&schedule.repeat, zone, schedule.minimum_interval)
+        .map_err(|error| invalid(4, error))?;
+    Ok(schedule)
 }
 
 /// Reads a number that can be incremented. The schedule of any other could never be replaced, and
 /// would be due for ever.
 fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
+    let number = unsigned(row, at)?;
+    let usable = Some(number).filter(|number| *number < i64::MAX.unsigned_abs());
+    usable.ok_or(rusqlite::Error::IntegralValueOutOfRange(at, i64::MAX))
+}
+
+fn unsigned(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(at)?;
-    let usable = u64::try_from(number).ok().filter(|_| number < i64::MAX);
-    usable.ok_or(rusqlite::Error::IntegralValueOutOfRange(at, number))
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(at, number))
 }
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
-    serde_json::from_str(row.get_ref(at)?.as_str()?)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(error)))
+    let text = row.get_ref(at)?.as_str().map_err(|error| invalid(at, error))?;
+    serde_json::from_str(text).map_err(|error| invalid(at, error))
 }
 
 /// `SQLite`'s numbers are signed.
