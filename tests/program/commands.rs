@@ -40,7 +40,7 @@ fn a_call_takes_json_or_words_or_standard_input() {
         (&["sum", "numbers=1", "numbers=2", "numbers=-9"], "-6\n"),
         (&["sum", "numbers=[1,2]", "label=5", "negate=true"], "5: -3\n"),
         (&["sum", "numbers=[]", "label=a=b"], "a=b: 0\n"),
-        (&["draw"], "a dot\n[image, image/png, 8 bytes of base64]\n"),
+        (&["draw"], "a dot\n[image, image/png, 4 bytes: --save FILE writes it]\n"),
         (&["wipe", "--yes"], "wiped\n"),
     ] {
         let ended = own(&[&["call"], words].concat());

@@ -10,6 +10,7 @@ mod journal;
 mod live;
 mod login;
 mod page;
+mod save;
 mod serve;
 mod sessions;
 #[cfg(unix)]

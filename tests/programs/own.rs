@@ -92,6 +92,43 @@ fn transfer(
     format!("sent {cents} to {to}")
 }
 
+/// Returns many parts.
+#[tool]
+fn album(
+    /// The part to leave out
+    without: Option<&str>,
+) -> Vec<Content> {
+    let parts = [
+        ("text", Content::text("two pictures")),
+        ("image", Content::image(b"\x89PNG", "image/png")),
+        ("audio", Content::audio(b"RIFF\0", "audio/wav")),
+        ("document", Content::resource_bytes("a://b", "application/pdf", b"%")),
+        ("link", Content::resource_link("a://c", "the rest")),
+    ];
+    parts.into_iter().filter(|(kind, _)| Some(*kind) != without).map(|(_, part)| part).collect()
+}
+
+/// Returns parts that are no file.
+#[tool]
+fn links(
+    /// Their number
+    count: usize,
+) -> Vec<Content> {
+    (0..count).map(|at| Content::resource_link(format!("a://{at}"), "one")).collect()
+}
+
+/// Writes a text of 5 MB, which ends in a line of its own.
+#[tool]
+fn long() -> String {
+    "0123456789".repeat(500_000) + "\nend"
+}
+
+/// Draws a picture of 1 MB.
+#[tool]
+fn large() -> Content {
+    Content::image(vec![7_u8; 1_000_000], "image/png")
+}
+
 pub(crate) fn main() -> ExitCode {
     let toolbox =
         ToolBox::from(tools![get_current_time, sum, wipe, fail, wait, draw, variable, lines]);
@@ -106,6 +143,9 @@ pub(crate) fn main() -> ExitCode {
             .call(|_| "done")
         });
         toolbox.register(more.collect::<Vec<_>>());
+    }
+    if std::env::var_os("PARTS").is_some() {
+        toolbox.register(tools![album, links, long, large]);
     }
     if std::env::var_os("TRANSFERS").is_some() {
         toolbox.register(tools![transfer]);

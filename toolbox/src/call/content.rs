@@ -402,6 +402,12 @@ impl Media {
         base64::check(&data)?;
         Ok(Self::of_base64(data, &mime_type.into()))
     }
+
+    /// Returns the bytes; `None` if the data is not base64.
+    #[allow(dead_code, reason = "for the program")]
+    pub(crate) fn raw_bytes(&self) -> Option<Vec<u8>> {
+        base64::decode(&self.data).ok()
+    }
 }
 
 /// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`, references

@@ -301,6 +301,20 @@ pub(super) struct CallCommand {
     /// Approve the call of a tool that needs approval
     #[arg(long, short)]
     pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) save: SaveArguments,
+}
+
+/// The file to write a result to.
+#[derive(Debug, Args)]
+pub(super) struct SaveArguments {
+    /// Write the images, sounds and documents of the result to a file, or its text if it has none:
+    /// whole, for you alone to read; the second of several goes to FILE-2, and so on
+    #[arg(long = "save", value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+    /// With --save, replace files that are there
+    #[arg(long, requires = "file")]
+    pub(super) force: bool,
 }
 
 /// The address of the page, and its sessions.

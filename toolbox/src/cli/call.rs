@@ -1,14 +1,16 @@
 //! `call`: one call of one tool.
 
 use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::arguments::CallCommand;
 use super::outcome::{Exit, Outcome};
 use super::progress::Progress;
+use super::save::{SaveTarget, SavedParts, displayed};
 use super::source::ToolSource;
-use super::text::line;
+use super::text::{counted, line};
 use super::tools::unknown;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
 use crate::context::{CancellationToken, Decision, ToolContext};
@@ -23,6 +25,10 @@ pub(super) async fn call(
     cancelled: CancellationToken,
 ) -> Outcome {
     let Some(tool) = source.tool(&wanted.tool) else { return unknown(source, &wanted.tool) };
+    let save = match SaveTarget::of(&wanted.save) {
+        Ok(save) => save,
+        Err(outcome) => return *outcome,
+    };
     let arguments_json = arguments(&wanted.arguments, &tool.definition().input_schema);
     let arguments_json = tokio::select! {
         arguments_json = arguments_json => arguments_json,
@@ -37,20 +43,40 @@ pub(super) async fn call(
             return Outcome::failed(Exit::Usage, format!("{what}; {next}"));
         }
     };
-    let toolbox = source.toolbox.filtered(|other| other.name() == wanted.tool);
+    let mut toolbox = source.toolbox.filtered(|other| other.name() == wanted.tool);
+    if save.is_some() {
+        toolbox = toolbox.with_whole_results();
+    }
     if wanted.yes {
         toolbox.register(tool.with_approver(|_| async { Decision::Approve }));
     }
-    let progress = Progress::of_call(&wanted.tool);
+    let progress = Arc::new(Progress::of_call(&wanted.tool));
+    let reported = Arc::clone(&progress);
     let context = ToolContext::new()
         .with_cancellation(cancelled)
         .with_asker(super::terminal::ask)
-        .with_progress(move |report| progress.report(&report));
+        .with_progress(move |report| reported.report(&report));
     let result = toolbox.call_in(&context, ToolCall::new("1", wanted.tool, arguments)).await;
-    outcome_of(&result)
+    progress.end();
+    let mut value = value_of(&result);
+    if result.is_error() {
+        return failed(&result, value);
+    }
+    let mut outcome = match save {
+        Some(save) => saved(&save, result.content(), &mut value),
+        None => Outcome::fine(shown(result.content()), Value::Null),
+    };
+    if result.omitted_bytes() > 0 {
+        outcome.complaint = format!(
+            "{} left out of the result: --save FILE writes all of it",
+            counted(result.omitted_bytes(), "byte")
+        );
+    }
+    Outcome { value, ..outcome }
 }
 
-fn outcome_of(result: &ToolResult) -> Outcome {
+/// Returns the JSON of a result.
+fn value_of(result: &ToolResult) -> Value {
     let mut value = json!({"content": result.content(), "is_error": result.is_error()});
     if let Some(data) = result.error_data() {
         value["data"] = data.clone();
@@ -63,45 +89,55 @@ fn outcome_of(result: &ToolResult) -> Outcome {
     if let Some(code) = result.code() {
         value["code"] = code.into();
     }
-    let parts: Vec<String> = if result.is_error() {
-        vec![result.text().into_owned()]
-    } else {
-        result.content().iter().map(part).collect()
-    };
-    let text = parts.join("\n");
-    let mut outcome = if result.is_error() {
-        let mut complaint = format!("error: {}", clean(&text));
-        if result.failure_kind() == Some(FailureKind::NotApproved) {
-            complaint.push_str("\nadd --yes to approve of the call");
-        }
-        Outcome { complaint, exit: Exit::Failed, text: String::new(), value }
-    } else {
-        // Output to a file or another program is not changed.
-        let text = if io::stdout().is_terminal() { clean(&text).into_owned() } else { text };
-        Outcome::fine(text, value)
-    };
-    if result.failure_kind() == Some(FailureKind::Cancelled) {
-        outcome.exit = Exit::Interrupted;
-    }
-    outcome
+    value
 }
 
-/// Formats a part of a result as text.
-fn part(content: &Content) -> String {
-    match content {
-        Content::Text(text) => text.to_string(),
-        Content::Image(media) => {
-            format!("[image, {}, {} bytes of base64]", media.mime_type, media.data.len())
+/// Returns the outcome of a call that failed.
+fn failed(result: &ToolResult, value: Value) -> Outcome {
+    let mut complaint = format!("error: {}", clean(&result.text()));
+    match result.failure_kind() {
+        Some(FailureKind::NotApproved) => complaint.push_str("\nadd --yes to approve of the call"),
+        Some(FailureKind::ResultTooLarge) => {
+            complaint.push_str("\nadd --save FILE to write the whole result to a file");
         }
-        Content::Audio(media) => {
-            format!("[audio, {}, {} bytes of base64]", media.mime_type, media.data.len())
-        }
-        Content::ResourceLink(link) => link.to_string(),
-        Content::Resource(resource) => match &resource.text {
-            Some(text) => text.clone(),
-            None => format!("[resource {}]", resource.uri),
-        },
+        _ => {}
     }
+    let exit = match result.failure_kind() {
+        Some(FailureKind::Cancelled) => Exit::Interrupted,
+        _ => Exit::Failed,
+    };
+    Outcome { complaint, exit, text: String::new(), value }
+}
+
+/// Writes parts to files, and puts the files and the other parts into `value`. What cannot be
+/// written is printed.
+pub(super) fn saved(save: &SaveTarget<'_>, parts: &[Content], value: &mut Value) -> Outcome {
+    match save.save(parts) {
+        Ok(SavedParts { files, rest }) => {
+            value["content"] = json!(rest);
+            value["saved"] = json!(files);
+            let mut text = shown(rest);
+            for file in files {
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                text.push_str(&file.displayed());
+            }
+            Outcome::fine(text, Value::Null)
+        }
+        Err(fault) => {
+            let fault = format!("the result was not saved: {fault}");
+            value["error"] = fault.as_str().into();
+            Outcome { text: shown(parts), ..Outcome::failed(Exit::Failed, fault) }
+        }
+    }
+}
+
+/// Formats parts of a result as text. Output to a file or another program is not changed.
+pub(super) fn shown<'a>(parts: impl IntoIterator<Item = &'a Content>) -> String {
+    let parts: Vec<String> = parts.into_iter().map(displayed).collect();
+    let text = parts.join("\n");
+    if io::stdout().is_terminal() { clean(&text).into_owned() } else { text }
 }
 
 /// Returns the arguments as JSON: one object, `-` for standard input, or words `name=value`.

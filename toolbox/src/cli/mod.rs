@@ -30,7 +30,7 @@
 //! | `list` | `tools`: definitions, with `server` and `name_at_server` where they are of one |
 //! | `search` | `tools`: `name`, `description`, `schema`, `score` and `server` of each hit |
 //! | `show` | a definition, with `server` and `name_at_server` |
-//! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code` |
+//! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code`; with `--save`, `saved`: `file`, `mime_type` and `bytes` of each part that is in a file and not in `content` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
 //!
 //! and in each of them `problems`: `kind` (`config`, `warning`, `server`, `withheld`, `rule`),
@@ -55,6 +55,7 @@ mod outcome;
 mod page;
 mod program;
 mod progress;
+mod save;
 mod serve;
 mod sign_in;
 mod source;

@@ -29,3 +29,9 @@ pub(super) fn grouped(number: usize) -> String {
     }
     grouped
 }
+
+/// Formats a number of things: `1 tool`, `12 345 tools`.
+pub(super) fn counted(number: usize, thing: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{end}", grouped(number))
+}

@@ -153,14 +153,19 @@ impl ToolBox {
         self.shared.notices.get_or_init(ResourceNotices::default)
     }
 
-    /// Returns this new box with the prompts of another, as `copy_prompts` returns them, and with
-    /// its resources, their rules and their notices.
-    fn beside(self, other: &Self, copy_prompts: impl Fn(&Self) -> Self) -> Self {
+    /// Returns this new box with the prompts and the resources of another, as `copy_prompts` and
+    /// `copy_resources` return them, and with the notices of its resources.
+    fn beside(
+        self,
+        other: &Self,
+        copy_prompts: impl Fn(&Self) -> Self,
+        copy_resources: impl Fn(&Self) -> Self,
+    ) -> Self {
         if let Some(prompts) = other.used_prompt_calls() {
             self.shared.prompts.get_or_init(|| copy_prompts(prompts));
         }
         if let Some(resources) = other.used_resource_calls() {
-            self.shared.resources.get_or_init(|| resources.filtered(|_| true));
+            self.shared.resources.get_or_init(|| copy_resources(resources));
         }
         self.shared.notices.get_or_init(|| other.resource_notices().clone());
         self
@@ -473,7 +478,7 @@ impl ToolBox {
         let permitted = self.tools().into_iter().filter(|tool| snapshot.permits(tool.name()));
         let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
         other.register_all(permitted.map(|tool| tool.prefixed(prefix)));
-        other.beside(self, |prompts| prompts.prefixed(prefix))
+        other.beside(self, |prompts| prompts.prefixed(prefix), Self::copy)
     }
 
     /// Returns the state of the box.
@@ -496,6 +501,17 @@ impl ToolBox {
         Self::from_shared(settings, self.shared.state.clone())
     }
 
+    /// Returns a new box with the tools, prompts and resources of this one, whose results are
+    /// neither limited nor kept elsewhere.
+    #[allow(dead_code, reason = "for the program")]
+    pub(crate) fn with_whole_results(&self) -> Self {
+        let mut settings = self.shared.settings.clone();
+        (settings.result_bytes, settings.resource_bytes) = (usize::MAX, usize::MAX);
+        settings.keeper = None;
+        let other = self.copied(settings, self.tools());
+        other.beside(self, Self::with_whole_results, Self::with_whole_results)
+    }
+
     /// Returns all tools with the state and the layers of this box, to be called in another.
     pub(crate) fn tools_with_layers(&self) -> Vec<Tool> {
         let layers = &self.shared.settings.layers;
@@ -512,8 +528,19 @@ impl ToolBox {
         });
     }
 
+    /// Returns a new box of the same tools, settings and rules.
+    fn copy(&self) -> Self {
+        self.with_tools(self.tools())
+    }
+
     fn with_tools(&self, tools: Vec<Tool>) -> Self {
-        let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
+        let other = self.copied(self.shared.settings.clone(), tools);
+        other.beside(self, Self::copy, Self::copy)
+    }
+
+    /// Returns a new box with these settings and tools, and with the state and rules of this one.
+    fn copied(&self, settings: BoxSettings, tools: Vec<Tool>) -> Self {
+        let other = Self::from_shared(settings, self.shared.state.clone());
         let rules = Rules::clone(self.snapshot().rules());
         other.change(|next| {
             next.change_rules(|own| *own = rules);
@@ -521,7 +548,7 @@ impl ToolBox {
                 next.put(tool);
             }
         });
-        other.beside(self, |prompts| prompts.filtered(|_| true))
+        other
     }
 }
 

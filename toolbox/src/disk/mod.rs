@@ -9,6 +9,8 @@ mod synced;
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "cli")]
+pub(crate) use replaced::create;
 #[cfg(feature = "page")]
 pub(crate) use replaced::{Access, replace};
 #[cfg(feature = "_disk")]

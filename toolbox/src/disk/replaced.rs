@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 /// The users who may read a file that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -18,11 +20,7 @@ pub(crate) enum Access {
 /// leads to is replaced. Nothing that lies beside it is written to.
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     let path = super::real(path)?;
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(folder)?;
-    // For its owner from the first byte.
-    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
-    staged.write_all(bytes)?;
+    let staged = staged(&path, bytes)?;
     if access != Access::Owner
         && let Ok(metadata) = fs::metadata(&path)
     {
@@ -31,4 +29,23 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<(
     staged.as_file().sync_all()?;
     staged.persist(&path)?;
     Ok(())
+}
+
+/// Makes a file for its owner, whole or not at all. A file or a link that is there is an error.
+#[cfg(feature = "cli")]
+pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let staged = staged(&path, bytes)?;
+    staged.as_file().sync_all()?;
+    staged.persist_noclobber(&path)?;
+    Ok(())
+}
+
+/// Returns a file beside `path` with its bytes, for its owner from the first byte.
+fn staged(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut staged = NamedTempFile::new_in(folder)?;
+    staged.write_all(bytes)?;
+    Ok(staged)
 }
