@@ -196,8 +196,8 @@ impl GatewayBackend {
     }
 }
 
-/// The servers whose instructions a host was told, by the id of its session over HTTP. Hosts without
-/// a session are one, as that of standard streams is.
+/// The servers whose instructions a host was told, by the id of its session over HTTP. Hosts
+/// without a session are one, as that of standard streams is.
 #[derive(Default)]
 struct ToldInstructions {
     of_sessions: VecDeque<(String, HashSet<String>)>,

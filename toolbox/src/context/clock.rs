@@ -6,8 +6,8 @@ use super::context::ToolContext;
 use super::from_context::FromContext;
 use crate::call::ToolError;
 
-/// The clock of a call: that of the system, unless the program passes another with the call or gives
-/// one to the box.
+/// The clock of a call: that of the system, unless the program passes another with the call or
+/// gives one to the box.
 ///
 /// A tool that takes it can be tested at any time of day.
 ///

@@ -253,8 +253,8 @@ impl ToolContext {
     /// Returns the token that cancels this call, for what the handler starts; a new one that nobody
     /// cancels, if the program set none.
     ///
-    /// A handler need not look at it: a call that is cancelled is dropped where it waits. A call that
-    /// ends by its timeout does not cancel the token.
+    /// A handler need not look at it: a call that is cancelled is dropped where it waits. A call
+    /// that ends by its timeout does not cancel the token.
     ///
     /// ```
     /// use toolbox::{tool, ToolContext};

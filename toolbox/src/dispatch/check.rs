@@ -19,9 +19,9 @@ impl ToolBox {
     /// Checks a call without making it: the tool, the lists, and the arguments against their
     /// schema.
     ///
-    /// Returns the repairs that a call would make. The types of a function's arguments read them, so
-    /// that rules are held that no schema expresses; what the program supplies, and approval, are left
-    /// to the call.
+    /// Returns the repairs that a call would make. The types of a function's arguments read them,
+    /// so that rules are held that no schema expresses; what the program supplies, and approval,
+    /// are left to the call.
     ///
     /// ```
     /// use toolbox::call::ArgumentsError;
@@ -74,8 +74,8 @@ impl OwnedCall {
         self.repairs().map(drop)
     }
 
-    /// Checks the arguments without running anything, and returns their repairs: against the schema,
-    /// and by the types that read them.
+    /// Checks the arguments without running anything, and returns their repairs: against the
+    /// schema, and by the types that read them.
     pub(super) fn repairs(&self) -> Result<Vec<Repair>, ToolResult> {
         let depth = self.shared.settings.argument_depth;
         let tool = self.tool.inner();

@@ -55,7 +55,8 @@ pub async fn call(toolbox: &ToolBox, name: &str, arguments: Value) -> ResultChec
 /// # async fn main() {
 /// let person = ScriptedPerson::new().answers(true);
 /// let clock = Clock::fixed(UNIX_EPOCH + Duration::from_secs(60));
-/// let context = ToolContext::new().with(Principal::new("ada")).with(clock).with_asker(person.clone());
+/// let context = ToolContext::new().with(Principal::new("ada")).with(clock);
+/// let context = context.with_asker(person.clone());
 /// call_in(&context, &ToolBox::from(tools![whoami]), "whoami", json!({}))
 ///     .await
 ///     .returns("ada at 60, sure: true");
@@ -141,8 +142,8 @@ impl ResultCheck {
         self
     }
 
-    /// Asserts that the arguments had these faults and no others, in any order: each the path of the
-    /// value and the code of the fault.
+    /// Asserts that the arguments had these faults and no others, in any order: each the path of
+    /// the value and the code of the fault.
     ///
     /// # Panics
     ///

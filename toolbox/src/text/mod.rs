@@ -1,5 +1,6 @@
 //! Helpers over text, which know no other module but `sort`: cleaning and quoting of untrusted
-//! text, close names, the marks around names, paths of arguments, lengths in tokens, values as JSON.
+//! text, close names, the marks around names, paths of arguments, lengths in tokens, values as
+//! JSON.
 
 mod boundary;
 #[allow(dead_code, reason = "for MCP and HTTP")]
