@@ -137,7 +137,7 @@ fn nothing_is_called_or_replaced_for_a_file_that_cannot_be_written() {
     call(&folder, &["links", "count=1", "--save", "f"]).check(
         1,
         "[resource] a://0 - one",
-        "was not saved: the result has 1 link: `read URI` reads it",
+        "was not saved: the result has 1 link and no contents",
     );
     call(&folder, &["draw", "--force"]).check(2, "", "--save <FILE>");
     assert!(!folder.path("f").exists());

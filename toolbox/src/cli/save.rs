@@ -96,7 +96,7 @@ impl<'a> SaveTarget<'a> {
             let links = rest.len();
             return Err(match links {
                 0 => "the result is empty".to_owned(),
-                _ => format!("the result has {}: `read URI` reads it", counted(links, "link")),
+                _ => format!("the result has {} and no contents", counted(links, "link")),
             });
         }
         let saved: Vec<Bytes<'_>> = saved.into_iter().map(bytes_of).collect::<Result<_, _>>()?;
