@@ -192,7 +192,8 @@ async fn tools_that_share_a_folder_lose_nothing() {
     // On a busy disk, the last of 400 calls waits for as many flushes.
     let patient = |folder| {
         let files = Files::in_folder(folder).unwrap();
-        ToolBox::from(files.lock_timeout(Duration::from_secs(300)))
+        let files = files.lock_timeout(Duration::from_secs(300));
+        ToolBox::builder().tools(files).no_timeout().build().unwrap()
     };
     let ways = [
         (patient(w.clone()), "sub/log"),

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "the test that starts it reads what it says")]
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use serde_json::json;
 use toolbox::builtin::files::Files;
@@ -16,7 +17,10 @@ pub(crate) async fn main() -> std::io::Result<()> {
         panic!("a folder, a name, how many changes, and in how many files")
     };
     let (count, files): (usize, usize) = (count.parse().unwrap(), files.parse().unwrap());
-    let toolbox = ToolBox::from(Files::in_folder(folder)?);
+    // On a busy disk, a change waits for the flushes of all those before it.
+    let files_of_folder = Files::in_folder(folder)?.lock_timeout(Duration::from_secs(300));
+    let builder = ToolBox::builder().tools(files_of_folder).no_timeout();
+    let toolbox = builder.build().expect("names of their own");
     for number in 0..count {
         let word = format!("{name}-{number}");
         let edit = json!({
