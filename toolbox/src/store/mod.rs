@@ -19,6 +19,7 @@
 //! | know why a store refused | [`StoreError`] |
 
 mod error;
+mod millis;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
 mod readable;
 #[cfg(feature = "durable")]
@@ -28,12 +29,15 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::Mutex;
 
 pub use error::StoreError;
+#[cfg(any(feature = "durable", feature = "knowledge", feature = "schedule"))]
+pub(crate) use millis::from_millis;
+pub(crate) use millis::to_millis;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
 pub(crate) use readable::{conversation, invalid, readable, time, unreadable};
 #[cfg(feature = "durable")]
@@ -301,24 +305,4 @@ impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// Returns a time in the form of the file: milliseconds since 1970, UTC.
-pub(crate) fn to_millis(time: SystemTime) -> i64 {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
-        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
-    }
-}
-
-/// Returns the time of `millis`; one that the clock cannot represent counts as 1970.
-#[cfg(any(feature = "durable", feature = "knowledge", feature = "schedule"))]
-pub(crate) fn from_millis(millis: i64) -> SystemTime {
-    let distance = Duration::from_millis(millis.unsigned_abs());
-    let time = if millis < 0 {
-        UNIX_EPOCH.checked_sub(distance)
-    } else {
-        UNIX_EPOCH.checked_add(distance)
-    };
-    time.unwrap_or(UNIX_EPOCH)
 }

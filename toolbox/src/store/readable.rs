@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, Row, Rows};
 
-use super::StoreError;
+use super::error::StoreError;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
 use crate::context::Conversation;
 use crate::sync::Mutex;
@@ -92,7 +92,7 @@ pub(crate) fn conversation(
 pub(crate) fn time(row: &Row<'_>, at: usize) -> Result<Option<SystemTime>, Error> {
     let Some(millis) = row.get::<_, Option<i64>>(at)? else { return Ok(None) };
     jiff::Timestamp::from_millisecond(millis).map_err(|error| invalid(at, error))?;
-    Ok(Some(super::from_millis(millis)))
+    Ok(Some(super::millis::from_millis(millis)))
 }
 
 /// Returns `true` if an error is of the content of a row, and not of the file.
