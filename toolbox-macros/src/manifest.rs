@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 /// The name of the package.
-const PACKAGE: &str = "toolbox";
+pub(crate) const PACKAGE: &str = "toolbox";
 
 /// Returns the name of the dependency for the package that is being compiled; `toolbox` where its
 /// manifest is not to be read.
@@ -68,7 +68,7 @@ fn entries(manifest: &str, table: &str) -> Vec<Dependency> {
     // The table of the line, and the entry whose own table it is.
     let (mut is_inside, mut of) = (false, None);
     for line in manifest.lines() {
-        let line = line.trim();
+        let line = without_comment(line).trim();
         if let Some(header) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             let header = header.trim();
             is_inside = header.ends_with(table);
@@ -101,9 +101,23 @@ fn entries(manifest: &str, table: &str) -> Vec<Dependency> {
 fn member<'a>(table: &'a str, name: &str) -> Option<&'a str> {
     let members = table.trim().trim_start_matches('{').split(',');
     members.filter_map(|member| member.split_once('=')).find_map(|(key, value)| {
-        let value = value.split('#').next()?.trim().trim_end_matches('}').trim();
+        let value = value.trim().trim_end_matches('}').trim();
         (unquoted(key) == name).then_some(value)
     })
+}
+
+/// Cuts a line at the `#` that stands outside of quotes.
+fn without_comment(line: &str) -> &str {
+    let mut open = None;
+    for (at, c) in line.char_indices() {
+        match open {
+            Some(quote) if c == quote => open = None,
+            None if matches!(c, '"' | '\'') => open = Some(c),
+            None if c == '#' => return &line[..at],
+            _ => {}
+        }
+    }
+    line
 }
 
 fn unquoted(text: &str) -> String {
@@ -130,6 +144,9 @@ mod tests {
             ("[package]\nname = \"toolbox\"\n[dependencies]\nserde = \"1\"", None),
             ("[dependencies]\nkit = { package = \"toolbox-macros\" }", None),
             ("[package.metadata.x]\nkit = { package = \"toolbox\" }", None),
+            ("[dependencies]\n# kit = { package = \"toolbox\" }\nserde = \"1\"", None),
+            ("[dependencies]\nserde = \"1\" # kit = { package = \"toolbox\" }", None),
+            ("[dependencies]\n# [dependencies.kit]\n#package = \"toolbox\"", None),
             // Under both names, the own one is the one of the documentation.
             ("[dependencies]\nkit = { package = \"toolbox\" }\ntoolbox = \"0.1\"", None),
         ];

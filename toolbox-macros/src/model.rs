@@ -129,7 +129,11 @@ pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
 /// Returns the path of the runtime crate: `::toolbox`, or the name that the manifest gives it.
 fn default_krate() -> TokenStream {
     let mut path = <Token![::]>::default().into_token_stream();
-    Ident::new(&manifest::dependency(), Span::call_site()).to_tokens(&mut path);
+    // A name that is none of Rust cannot be written in code either.
+    let name = syn::parse_str(&manifest::dependency());
+    let mut name: Ident = name.unwrap_or_else(|_| Ident::new(manifest::PACKAGE, Span::call_site()));
+    name.set_span(Span::call_site());
+    name.to_tokens(&mut path);
     path
 }
 
