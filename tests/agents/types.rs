@@ -1,5 +1,7 @@
 //! Answers of a type, and agents with typed arguments and results.
 
+use std::time::{Duration, SystemTime};
+
 use crate::bounded::tokio;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,25 @@ async fn an_answer_of_a_type_is_checked_until_it_fits() {
         model.requests()[1].history.last_user_text().unwrap(),
         "Give your answer by calling the tool `final_answer`."
     );
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Plan {
+    pause: Duration,
+    from: Option<SystemTime>,
+}
+
+/// The value of an answer is handed on as JSON, which serde alone reads.
+#[tokio::test]
+async fn an_answer_with_times_is_read_in_the_form_that_is_shown() {
+    let model = ScriptedModel::new()
+        .calls("final_answer", r#"{"pause":{"secs":90,"nanos":0}}"#)
+        .text("never asked");
+    let outcome = agent(&model, vec![]).run("x").answering_with::<Plan>().await.unwrap();
+    let plan = Plan { pause: Duration::from_secs(90), from: None };
+    assert_eq!(outcome.answer_as::<Plan>().unwrap(), plan);
+    let shown = model.requests()[0].tools[0].input_schema.to_string();
+    assert!(shown.contains("nanos_since_epoch") && !shown.contains("format"), "{shown}");
 }
 
 #[tokio::test]

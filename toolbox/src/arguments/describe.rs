@@ -30,7 +30,7 @@ fn generator() -> SchemaGenerator {
 
 /// The form of times in a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Times {
+pub(crate) enum Times {
     /// Text, which the reader turns into the two numbers that serde reads.
     AsText,
     /// Objects of two numbers.
@@ -40,7 +40,7 @@ pub(super) enum Times {
 /// Composes the signature of a tool from its slots and their description.
 pub(super) fn describe(
     slots: &[&mut dyn Fill<'_>],
-    builder: SignatureBuilder,
+    mut builder: SignatureBuilder,
     times: Times,
 ) -> Described {
     let mut schemas = generator();
@@ -87,7 +87,10 @@ pub(super) fn describe(
     if !definitions.is_empty() {
         schema["$defs"] = Value::Object(definitions);
     }
-    described.signature.has_times = times == Times::AsText && schema::show_as_text(&mut schema);
+    if times == Times::AsText && schema::show_as_text(&mut schema) {
+        described.signature.has_times = true;
+        builder.show_times_as_text();
+    }
     schema::normalize(&mut schema);
     for argument in &mut described.signature.arguments {
         match &argument.origin {
@@ -104,14 +107,11 @@ pub(super) fn describe(
     }
     for (argument, signature) in builder.arguments.iter().zip(&described.signature.arguments) {
         if signature.origin == ArgumentSource::Field {
-            argument.hold(&mut schema, &mut described.mistakes, described.signature.has_times);
+            argument.hold(&mut schema, &mut described.mistakes);
         }
     }
     for example in builder.examples {
-        let mut example = Value::Object(gathered(example, &described.signature.arguments));
-        if described.signature.has_times {
-            schema::write_as_text(&mut example);
-        }
+        let example = Value::Object(gathered(example, &described.signature.arguments));
         let faults = conforms(&example, &schema, &schema, "");
         described
             .mistakes
@@ -286,19 +286,20 @@ impl ArgumentSignature {
 
 /// Returns the signature of a function that takes its whole argument object as one value, and its
 /// mistake, if it has one.
-pub(crate) fn whole<T: JsonSchema + DeserializeOwned>() -> (Signature, Option<String>) {
-    let (signature, mistake) = whole_with::<T>(Times::AsText);
+///
+/// As text, times are shown only if they reach the types that they are for.
+pub(crate) fn whole<T: JsonSchema + DeserializeOwned>(times: Times) -> (Signature, Option<String>) {
+    let (signature, mistake) = whole_with::<T>(times);
     let arena = Arena::new();
     let mut read = |text: String| {
         let depth = ValidationLimits::default().depth;
         T::deserialize(&mut ArgumentReader::new(&text, &arena, depth)).is_ok()
     };
-    let mut specimens = specimen::with_times(&signature.schema, &signature.schema);
-    if specimens.all(|specimen| specimen::takes_text(specimen, &mut read)) {
-        drop(specimens);
-        return (signature, mistake);
-    }
-    whole_with::<T>(Times::AsObjects)
+    let schema = &signature.schema;
+    let reads_text = !signature.has_times
+        || specimen::with_times(schema, schema)
+            .all(|specimen| specimen::takes_text(specimen, &mut read));
+    if reads_text { (signature, mistake) } else { whole_with::<T>(Times::AsObjects) }
 }
 
 fn whole_with<T: JsonSchema>(times: Times) -> (Signature, Option<String>) {
@@ -405,18 +406,11 @@ impl ArgumentBuilder {
     }
 
     /// Checks the default and the examples against the constraints of the argument.
-    fn hold(&self, schema: &mut Value, mistakes: &mut Vec<String>, has_times: bool) {
+    fn hold(&self, schema: &mut Value, mistakes: &mut Vec<String>) {
         let name = self.name;
-        let shown = |value: &Value| {
-            let mut value = value.clone();
-            if has_times {
-                schema::write_as_text(&mut value);
-            }
-            value
-        };
         let own = &schema["properties"][name];
         let mut fits = true;
-        if let Some(default) = &self.default.as_ref().map(shown) {
+        if let Some(default) = &self.default {
             if !self.keywords.is_empty()
                 && let Some(faults) = conforms(default, &bounds(own), schema, name)
             {
@@ -429,8 +423,7 @@ impl ArgumentBuilder {
         }
         for keyword in &self.keywords {
             if let Keyword::Plain("examples", Value::Array(examples)) = keyword {
-                let faults =
-                    examples.iter().filter_map(|value| conforms(&shown(value), own, schema, name));
+                let faults = examples.iter().filter_map(|value| conforms(value, own, schema, name));
                 mistakes.extend(faults.map(|faults| {
                     format!("an example of argument `{name}` would be refused: {faults}")
                 }));

@@ -10,7 +10,7 @@ use super::reader::Lead;
 use super::shapes::Shapes;
 use crate::context::Requirement;
 use crate::definition::Schema;
-use crate::schema::Policing;
+use crate::schema::{Policing, write_as_text};
 
 /// Collects the description of a tool's arguments from a macro expansion, in order.
 #[derive(Debug, Default)]
@@ -63,6 +63,21 @@ impl SignatureBuilder {
             .filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)))
             .collect();
         self.examples.push(fields);
+    }
+}
+
+impl SignatureBuilder {
+    /// Writes the times in defaults and examples as the schema shows them.
+    pub(super) fn show_times_as_text(&mut self) {
+        for argument in &mut self.arguments {
+            argument.default.iter_mut().for_each(write_as_text);
+            for keyword in &mut argument.keywords {
+                if let Keyword::Plain("examples", examples) = keyword {
+                    write_as_text(examples);
+                }
+            }
+        }
+        self.examples.iter_mut().flat_map(Map::values_mut).for_each(write_as_text);
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::tool::{BoxedHandler, Origin, Tool, made};
 use crate::arguments::call::HandlerCall;
-use crate::arguments::describe::{unkeyed, whole};
+use crate::arguments::describe::{Times, unkeyed, whole};
 use crate::arguments::signature::Signature;
 use crate::call::{Arguments, IntoToolResult, ToolResult};
 use crate::context::ToolContext;
@@ -249,7 +249,7 @@ impl Tool {
         F: ToolFn<Args, Form>,
     {
         let origin = Origin::here();
-        let (signature, mistake) = whole::<Args>();
+        let (signature, mistake) = whole::<Args>(Times::AsText);
         let name = name.into();
         if let Some(mistake) = mistake.or_else(|| unkeyed::<Args>(&signature.schema)) {
             return Err(MakeToolError::Arguments(format!(

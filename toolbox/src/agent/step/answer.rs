@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::written::{self, Unread};
 use crate::arguments::call::HandlerCall;
-use crate::arguments::describe::whole;
+use crate::arguments::describe::{Times, whole};
 use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -81,7 +81,8 @@ where
     T: DeserializeOwned + 'static,
     A: DeserializeOwned + JsonSchema + 'static,
 {
-    let (signature, _) = whole::<A>();
+    // Its value is handed on as JSON, which serde reads without the reader of arguments.
+    let (signature, _) = whole::<A>(Times::AsObjects);
     let definition = ToolDefinition::new(
         name,
         "Gives the final answer. Call it once, when everything else is done.",
