@@ -239,3 +239,35 @@ fn what_serde_holds_back_stays_an_object_of_numbers() {
         assert!(text.contains(read), "{value}: {text}");
     }
 }
+
+#[test]
+fn what_a_program_writes_by_serde_is_read_as_well() {
+    let plan = Plan {
+        every: Duration::new(5, 250_000_000),
+        pauses: Some(vec![Duration::from_secs(60)]),
+        // A map makes the reader check the whole value by its schema too.
+        by_name: Some(HashMap::from([("a".to_owned(), Duration::from_secs(1))])),
+    };
+    let time = UNIX_EPOCH + Duration::from_secs(7);
+    let half = json!({"secs": 5});
+    let big = json!({"secs": 5, "nanos": 5_000_000_000_u64});
+    for (tool, arguments, part) in [
+        (wait::tool(), json!({"time": Duration::from_millis(1500)}), "1.5s"),
+        (tell::tool(), json!({"at": time}), "7.000000000"),
+        (step::tool(), json!({"step": {"At": {"time": time}}}), "At"),
+        (step::tool(), json!({"step": {"Wait": Duration::from_secs(3)}}), "Wait(3s)"),
+        (step::tool(), json!({"step": {"Wait": 3}}), "Wait(3s)"),
+        (plan::tool(), json!({"plan": {"every": 1, "by_name": {"a": 2}}}), "{\"a\": 2s}"),
+        (plan::tool(), json!({"plan": &plan}), "every: 5.25s, pauses: Some([60s])"),
+        (flat::tool(), json!(&plan), "every: 5.25s, pauses: Some([60s])"),
+        (wait::tool(), json!({"time": half}), "`time` must be"),
+        (wait::tool(), json!({"time": big}), "`time` must be"),
+        (wait::tool(), json!({"time": {"secs": 5, "nanos": 0, "more": 1}}), "`time` must be"),
+    ] {
+        let text = answer(tool.clone(), &arguments);
+        assert!(text.contains(part), "{arguments}: {text}");
+        let call = ToolCall::new("1", tool.name(), arguments.to_string());
+        let is_read = ToolBox::from(tool.clone()).check(&call).is_ok();
+        assert_eq!(is_read, !part.contains("must be"), "{arguments}");
+    }
+}

@@ -10,6 +10,11 @@ pub(crate) struct Format {
 }
 
 impl Format {
+    /// Returns the phrase with an example, such as "a date such as `2026-01-31`".
+    pub(crate) fn told(self) -> String {
+        format!("{} such as `{}`", self.phrase, self.example)
+    }
+
     /// Returns `true` for the formats of JSON Schema that types of Rust hold their text to, and for
     /// `password`, which says what may not be shown. Others, such as `email`, are what an attribute
     /// says of a `String`.

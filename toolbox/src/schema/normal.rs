@@ -173,10 +173,8 @@ fn describe_format(map: &mut Object) {
     if Format::is_held(name) || is_numeric_format(name) {
         return;
     }
-    let words = match Format::named(name) {
-        Some(Format { phrase, example }) => format!("{phrase} such as `{example}`"),
-        None => format!("text of the format `{name}`"),
-    };
+    let words =
+        Format::named(name).map_or_else(|| format!("text of the format `{name}`"), Format::told);
     map.shift_remove("format");
     let first = words.chars().next().map(|first| first.to_uppercase().to_string());
     let words = first.unwrap_or_default() + words.get(1..).unwrap_or_default();

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::format::Format;
 use super::walk::{self, Object};
 
 /// Seconds and nanoseconds: a span, or the time since 1970.
@@ -43,11 +44,8 @@ impl TimeType {
     }
 
     /// What a text of it is, for messages.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::Duration => "a duration such as `PT1H30M` or `90s`",
-            Self::SystemTime => "a date and time with its offset such as `2026-01-31T12:00:00Z`",
-        }
+    pub(crate) fn phrase(self) -> String {
+        Format::named(self.format()).map_or_else(String::new, Format::told)
     }
 
     pub(crate) fn read(self, text: &str) -> Option<Time> {
@@ -146,7 +144,8 @@ pub(crate) fn write_as_text(value: &mut Value) {
             let number = |name: &str| map.get(name).and_then(Value::as_u64);
             let text = TimeType::ALL.into_iter().find_map(|time| {
                 let [seconds, nanos] = time.fields();
-                let nanos = u32::try_from(number(nanos)?).ok()?;
+                let nanos =
+                    u32::try_from(number(nanos)?).ok().filter(|nanos| *nanos < 1_000_000_000)?;
                 (map.len() == 2).then_some(time.write((number(seconds)?, nanos)))
             });
             match text {

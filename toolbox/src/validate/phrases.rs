@@ -22,7 +22,7 @@ pub(super) fn format_phrase(schemas: &[&Value], node: Node<'_>) -> Option<String
         return None;
     }
     if let Some(format) = schemas.iter().find_map(|schema| format_of(schema)) {
-        return Some(format!("{} such as `{}`", format.phrase, format.example));
+        return Some(format.told());
     }
     let named = schemas.iter().find_map(|schema| schema.get("format")?.as_str())?;
     Some(format!("text of the format `{}`", quote(named, RECEIVED)))

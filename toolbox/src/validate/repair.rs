@@ -4,7 +4,7 @@
 //! Nothing is ever completed or guessed, and nothing is dropped but what stands for no arguments,
 //! where there are none. A document that is not JSON is refused.
 
-use crate::schema::{Keywords as _, TimeType};
+use crate::schema::{Keywords as _, TimeType, write_as_text};
 use crate::text::quote;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::json;
 use super::json::{JsonKind, Node};
 use super::references::References;
 use super::schema::{self, JsonKinds};
-use super::unions::{tag_name, tag_value};
+use super::unions::{only_key, tag_name, tag_value};
 use super::value::show;
 use super::{ValidationLimits, bound};
 use crate::call::Repair;
@@ -138,19 +138,26 @@ impl<'s> Mender<'s> {
                 }
                 out.push(']');
             }
-            JsonKind::Object => self.write_object(node, schemas, out),
-            JsonKind::Number if self.is_time(schemas) => {
+            JsonKind::Number if self.is_time(node, schemas) => {
                 self.note("read the number as seconds");
                 out.push('"');
                 out.push_str(node.source());
                 out.push('"');
             }
+            JsonKind::Object if self.is_time(node, schemas) => match time_text(node) {
+                Some(text) => {
+                    self.note("read the object as the time that it holds");
+                    out.push_str(&text);
+                }
+                None => out.push_str(node.source()),
+            },
+            JsonKind::Object => self.write_object(node, schemas, out),
             JsonKind::Null | JsonKind::Bool | JsonKind::Number => out.push_str(node.source()),
         }
     }
 
-    /// Returns `true` if the schemas are of a time as text, which a number of seconds is too.
-    fn is_time(&self, schemas: &[&Value]) -> bool {
+    /// Returns `true` if the schemas are of a time as text, and the value is none.
+    fn is_time(&self, node: Node<'_>, schemas: &[&Value]) -> bool {
         let formats = TimeType::ALL.map(TimeType::format);
         let is_one = |schema: &&Value| {
             let target = self.refs.target(schema).unwrap_or(schema);
@@ -158,7 +165,7 @@ impl<'s> Mender<'s> {
             format.is_some_and(|format| formats.contains(&format))
         };
         self.bounds.reads_seconds
-            && !self.kinds(schemas).meets(JsonKinds::NUMBER)
+            && !self.kinds(schemas).meets(JsonKinds::of(node))
             && schemas.iter().any(is_one)
     }
 
@@ -297,6 +304,14 @@ impl<'s> Mender<'s> {
         if let [only] = fitting[..] {
             return Some(only);
         }
+        let has_key = |branch: &&&Value| {
+            let key = only_key(schema::target(branch, self.refs));
+            key.is_some_and(|key| node.field(key).is_some())
+        };
+        let mut by_key = fitting.iter().filter(has_key);
+        if let (Some(only), None) = (by_key.next(), by_key.next()) {
+            return Some(only);
+        }
         let tag = tag_name(&fitting, self.refs)?;
         let given = node.field(tag).filter(|given| given.kind() == JsonKind::String)?.string();
         let tagged = |fits: &dyn Fn(&str) -> bool| {
@@ -334,6 +349,13 @@ impl<'s> Mender<'s> {
             self.repairs.push(Repair::new(self.disclose().path, what));
         }
     }
+}
+
+/// Returns the text of a time that is written as serde writes it, as JSON.
+fn time_text(node: Node<'_>) -> Option<String> {
+    let mut value = serde_json::from_str(node.source()).ok()?;
+    write_as_text(&mut value);
+    value.is_string().then(|| value.to_string())
 }
 
 /// Returns `true` for what models send to a tool without arguments where they cannot send an empty

@@ -152,7 +152,8 @@ fn is_closed(schema: &Value) -> bool {
     schema.keyword("additionalProperties") == Some(&Value::Bool(false))
 }
 
-fn only_key(schema: &Value) -> Option<&str> {
+/// Returns the name of the only field that a schema has, and requires.
+pub(super) fn only_key(schema: &Value) -> Option<&str> {
     let properties = schema.keyword("properties")?.as_object()?;
     match (schema::branches(schema, "required"), properties.len()) {
         ([only], 1) => only.as_str().filter(|name| properties.has_keyword(name)),

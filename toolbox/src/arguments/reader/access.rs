@@ -218,13 +218,12 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
         if fields.is_empty() {
             return self.any_object(visitor);
         }
-        if fields.len() == 2
-            && self.peek_token() != Some(b'{')
-            && let Some(time) = TimeType::of(fields)
-        {
-            return self.time(time, visitor);
+        match TimeType::of(fields) {
+            Some(time) if self.peek_token() != Some(b'{') => return self.time(time, visitor),
+            // As a program writes it by serde.
+            Some(_) => {}
+            None => self.note_fields(fields),
         }
-        self.note_fields(fields);
         // The derived visitor itself refuses a duplicate field.
         self.object(visitor, Seen::Unwatched)
     }
