@@ -25,8 +25,8 @@ impl Tool {
 
     /// Returns the tool so that it runs only as a rule about its arguments decides.
     ///
-    /// `T` is deserialized from the arguments; it may have only some of them. A call whose
-    /// arguments it cannot read is denied.
+    /// `T` is deserialized by serde from the arguments as the model wrote them; it may have only
+    /// some of them, and takes a time as text. A call whose arguments it cannot read is denied.
     ///
     /// ```
     /// use serde::Deserialize;
