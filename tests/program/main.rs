@@ -9,6 +9,7 @@ mod inspect;
 mod journal;
 mod live;
 mod login;
+mod offers;
 mod page;
 mod save;
 mod serve;

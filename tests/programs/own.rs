@@ -6,7 +6,11 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use toolbox::{Content, Tool, ToolBox, ToolContext, ToolResult, tool, tools};
+use toolbox::prompt::PromptMessage;
+use toolbox::{
+    Content, Tool, ToolBox, ToolContext, ToolResult, prompt, prompts, resource, resources, tool,
+    tools,
+};
 
 /// Get current time in a specific timezone
 #[tool(read_only)]
@@ -129,6 +133,36 @@ fn large() -> Content {
     Content::image(vec![7_u8; 1_000_000], "image/png")
 }
 
+/// Asks for a number of lines.
+#[prompt(title = "Lines")]
+fn ask_for(
+    /// The number of lines
+    number: u32,
+    /// The language
+    language: Option<&str>,
+) -> Vec<PromptMessage> {
+    let text = format!("Write {number} lines in {}.", language.unwrap_or("English"));
+    vec![PromptMessage::user(text), PromptMessage::assistant("Gladly.")]
+}
+
+/// The version of the program.
+#[resource("own://version")]
+fn own_version() -> &'static str {
+    "1.2.3"
+}
+
+/// A text of 9 MB.
+#[resource("own://large")]
+fn own_large() -> String {
+    "x".repeat(9_000_000)
+}
+
+/// A picture by its name.
+#[resource("own://pictures/{name}", mime_type = "image/png")]
+fn picture(name: &str) -> Option<Vec<u8>> {
+    (name == "dot").then(|| b"\x89PNG".to_vec())
+}
+
 pub(crate) fn main() -> ExitCode {
     let toolbox =
         ToolBox::from(tools![get_current_time, sum, wipe, fail, wait, draw, variable, lines]);
@@ -146,6 +180,8 @@ pub(crate) fn main() -> ExitCode {
     }
     if std::env::var_os("PARTS").is_some() {
         toolbox.register(tools![album, links, long, large]);
+        toolbox.prompts().register(prompts![ask_for]);
+        toolbox.resources().register(resources![own_version, own_large, picture]);
     }
     if std::env::var_os("TRANSFERS").is_some() {
         toolbox.register(tools![transfer]);

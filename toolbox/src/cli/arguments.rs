@@ -276,6 +276,19 @@ pub(super) enum CommonCommand {
     },
     /// Call a tool
     Call(CallCommand),
+    /// List the prompts
+    Prompts,
+    /// Print the messages of a prompt
+    Prompt(PromptCommand),
+    /// List the resources, and the templates of their URIs
+    Resources,
+    /// Print a resource
+    Read {
+        /// The URI of the resource; in that of a template, a value stands in place of each variable
+        uri: String,
+        #[command(flatten)]
+        save: SaveArguments,
+    },
     /// Check schemas, names and sizes of all tools; none is called
     Check {
         /// Fail if all definitions have more tokens than that, by an estimate
@@ -301,6 +314,17 @@ pub(super) struct CallCommand {
     /// Approve the call of a tool that needs approval
     #[arg(long, short)]
     pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) save: SaveArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PromptCommand {
+    /// The name of the prompt
+    pub(super) prompt: String,
+    /// One JSON object, `-` to read one from standard input, or words `name=value`; each value is
+    /// text
+    pub(super) arguments: Vec<String>,
     #[command(flatten)]
     pub(super) save: SaveArguments,
 }

@@ -50,12 +50,7 @@ pub(super) async fn call(
     if wanted.yes {
         toolbox.register(tool.with_approver(|_| async { Decision::Approve }));
     }
-    let progress = Arc::new(Progress::of_call(&wanted.tool));
-    let reported = Arc::clone(&progress);
-    let context = ToolContext::new()
-        .with_cancellation(cancelled)
-        .with_asker(super::terminal::ask)
-        .with_progress(move |report| reported.report(&report));
+    let (context, progress) = call_context(&wanted.tool, cancelled);
     let result = toolbox.call_in(&context, ToolCall::new("1", wanted.tool, arguments)).await;
     progress.end();
     let mut value = value_of(&result);
@@ -73,6 +68,20 @@ pub(super) async fn call(
         );
     }
     Outcome { value, ..outcome }
+}
+
+/// Returns the context of a call from the command line, and the display of its progress.
+pub(super) fn call_context(
+    name: &str,
+    cancelled: CancellationToken,
+) -> (ToolContext, Arc<Progress>) {
+    let progress = Arc::new(Progress::of_call(name));
+    let reported = Arc::clone(&progress);
+    let context = ToolContext::new()
+        .with_cancellation(cancelled)
+        .with_asker(super::terminal::ask)
+        .with_progress(move |report| reported.report(&report));
+    (context, progress)
 }
 
 /// Returns the JSON of a result.
@@ -141,7 +150,7 @@ pub(super) fn shown<'a>(parts: impl IntoIterator<Item = &'a Content>) -> String 
 }
 
 /// Returns the arguments as JSON: one object, `-` for standard input, or words `name=value`.
-async fn arguments(words: &[String], schema: &Value) -> Result<String, String> {
+pub(super) async fn arguments(words: &[String], schema: &Value) -> Result<String, String> {
     match words {
         [] => Ok("{}".to_owned()),
         [dash] if dash == "-" => input().await,

@@ -31,6 +31,10 @@
 //! | `search` | `tools`: `name`, `description`, `schema`, `score` and `server` of each hit |
 //! | `show` | a definition, with `server` and `name_at_server` |
 //! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code`; with `--save`, `saved`: `file`, `mime_type` and `bytes` of each part that is in a file and not in `content` |
+//! | `prompts` | `prompts`: `name`, `title`, `description`, `arguments` and `server` of each |
+//! | `prompt` | `description` and `messages` as in MCP; with `--save`, `saved` and the other `content` |
+//! | `resources` | `resources`: `uri` or `uriTemplate` and the rest as in MCP, with `server` |
+//! | `read` | `contents` as in MCP; with `--save`, `saved` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
 //!
 //! and in each of them `problems`: `kind` (`config`, `warning`, `server`, `withheld`, `rule`),
@@ -51,6 +55,7 @@ mod inspect;
 #[cfg(feature = "durable")]
 mod journal;
 mod live;
+mod offers;
 mod outcome;
 mod page;
 mod program;
@@ -78,7 +83,7 @@ use serde_json::json;
 
 use self::arguments::{CommonCommand, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
 use self::outcome::{Exit, Outcome, Paint, complain};
-use self::program::{Configured, NeededTools};
+use self::program::{Configured, Needed};
 use self::serve::unless_interrupted;
 use self::source::ToolSource;
 use self::text::line;
@@ -262,7 +267,7 @@ async fn of_program(line: ProgramLine) -> Exit {
         }
         ProgramCommand::Approve { server, digest } => {
             let configured = Configured::read(path);
-            let connected = program::connected(&configured, NeededTools::All);
+            let connected = program::connected(&configured, Needed::All);
             let Some(mut source) = unless_interrupted(connected).await else {
                 return Exit::Interrupted;
             };
@@ -287,9 +292,11 @@ async fn of_program(line: ProgramLine) -> Exit {
     };
     let configured = Configured::read(path);
     let wanted = match &common {
-        CommonCommand::Show { tool } => NeededTools::One(tool),
-        CommonCommand::Call(call) => NeededTools::One(&call.tool),
-        _ => NeededTools::All,
+        CommonCommand::Show { tool } => Needed::Tool(tool),
+        CommonCommand::Call(call) => Needed::Tool(&call.tool),
+        CommonCommand::Prompt(wanted) => Needed::Prompt(&wanted.prompt),
+        CommonCommand::Read { uri, .. } => Needed::Resource(uri),
+        _ => Needed::All,
     };
     let connected = program::connected(&configured, wanted);
     let Some(source) = unless_interrupted(connected).await else { return Exit::Interrupted };
@@ -315,20 +322,34 @@ async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
         CommonCommand::Show { tool } => tools::show(source, &tool, paint),
         CommonCommand::Check { max_tokens } => check::check(source, max_tokens, paint).await,
         CommonCommand::Call(wanted) => {
-            let token = CancellationToken::new();
-            let call = call::call(source, wanted, token.clone());
-            tokio::pin!(call);
-            tokio::select! {
-                // Signal handlers are installed before any work begins.
-                biased;
-                () = serve::interrupted() => {
-                    token.cancel();
-                    call.await
-                }
-                outcome = &mut call => outcome,
-            }
+            cancelled_by_interrupt(async |token| call::call(source, wanted, token).await).await
+        }
+        CommonCommand::Prompts => offers::prompts(source, paint),
+        CommonCommand::Prompt(wanted) => {
+            cancelled_by_interrupt(async |token| offers::prompt(source, wanted, token).await).await
+        }
+        CommonCommand::Resources => offers::resources(source, paint),
+        CommonCommand::Read { uri, save } => {
+            let read = async |token| offers::read(source, &uri, &save, token).await;
+            cancelled_by_interrupt(read).await
         }
         CommonCommand::Completions { .. } => Outcome::fine(String::new(), json!({})),
+    }
+}
+
+/// Runs a command whose token an interrupt cancels.
+async fn cancelled_by_interrupt(run: impl AsyncFnOnce(CancellationToken) -> Outcome) -> Outcome {
+    let token = CancellationToken::new();
+    let running = run(token.clone());
+    tokio::pin!(running);
+    tokio::select! {
+        // Signal handlers are installed before any work begins.
+        biased;
+        () = serve::interrupted() => {
+            token.cancel();
+            running.await
+        }
+        outcome = &mut running => outcome,
     }
 }
 

@@ -166,11 +166,27 @@ pub(super) fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
     Config::default_path().ok_or_else(|| Box::new(ConfigProblem::without_home()))
 }
 
-/// The tools that a command needs before it can continue.
-pub(super) enum NeededTools<'a> {
+/// The part of the servers that a command needs before it can continue.
+pub(super) enum Needed<'a> {
     All,
     /// One tool, by its name; the servers of others are waited for no longer than [`OTHERS`].
-    One(&'a str),
+    Tool(&'a str),
+    /// One prompt, by its name.
+    Prompt(&'a str),
+    /// One resource, by its URI. A template that it matches may be that of the wrong server, before
+    /// all are there.
+    Resource(&'a str),
+}
+
+impl Needed<'_> {
+    fn is_in(&self, toolbox: &ToolBox) -> bool {
+        match self {
+            Self::All => false,
+            Self::Tool(name) => toolbox.has(name),
+            Self::Prompt(name) => toolbox.prompts().find(name).is_some(),
+            Self::Resource(uri) => toolbox.resources().get(uri).is_some(),
+        }
+    }
 }
 
 /// The time to wait for servers that a command does not need: a missing program is reported every
@@ -178,7 +194,7 @@ pub(super) enum NeededTools<'a> {
 const OTHERS: Duration = Duration::from_millis(200);
 
 /// Connects the servers of a file, and waits for the required ones.
-pub(super) async fn connected(configured: &Configured, wanted: NeededTools<'_>) -> ToolSource {
+pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> ToolSource {
     let toolbox = configured.toolbox();
     let mut source = ToolSource::own(toolbox.clone());
     source.limit = configured.config.settings().default_limit;
@@ -192,17 +208,17 @@ pub(super) async fn connected(configured: &Configured, wanted: NeededTools<'_>) 
         display.changed(status);
         notify.notify_one();
     };
-    let connect = match wanted {
-        NeededTools::All => Connect::Now,
-        NeededTools::One(_) => Connect::InBackground,
+    let connect = match needed {
+        Needed::All => Connect::Now,
+        _ => Connect::InBackground,
     };
     match configured.mount(&toolbox, connect, true, listener).await {
         Ok(servers) => {
-            if let NeededTools::One(name) = wanted {
+            if !matches!(needed, Needed::All) {
                 let ready = servers.ready();
                 tokio::pin!(ready);
                 let mut all_tried = false;
-                while !all_tried && !toolbox.has(name) {
+                while !all_tried && !needed.is_in(&toolbox) {
                     tokio::select! {
                         () = &mut ready => all_tried = true,
                         () = changed.notified() => {}
@@ -213,7 +229,7 @@ pub(super) async fn connected(configured: &Configured, wanted: NeededTools<'_>) 
                 }
             }
             source.problems.extend(of_servers(&servers));
-            if matches!(wanted, NeededTools::All) {
+            if matches!(needed, Needed::All) {
                 let unmet = unmet_rules(&toolbox, &servers, &configured.config);
                 source.problems.extend(unmet.into_iter().map(|what| plain("rule", None, what)));
             }

@@ -86,18 +86,31 @@ pub(super) fn show(source: &ToolSource, name: &str, paint: Paint) -> Outcome {
 /// Returns the error for an unknown tool, with suggestions.
 pub(super) fn unknown(source: &ToolSource, name: &str) -> Outcome {
     let tools = source.tools();
-    let near = nearest_n(name, tools.iter().map(Tool::name), 3);
-    let next = if near.is_empty() {
-        "`list` shows all there are".to_owned()
-    } else {
-        let quoted: Vec<String> = near.iter().map(|name| format!("`{}`", clean(name))).collect();
-        format!("did you mean {}?", quoted.join(" or "))
-    };
+    let next = suggestions(name, tools.iter().map(Tool::name), "`list`");
     let why = if source.toolbox.has(name) { "may not be called" } else { "is not there" };
-    Outcome::failed(not_there(source), format!("the tool `{}` {why}: {next}", clean(name)))
+    missing(source, format!("the tool `{}` {why}: {next}", clean(name)))
 }
 
-/// Returns the exit code for a missing tool that an unavailable server may have.
+/// Returns the names that may be meant, or the command that lists all.
+pub(super) fn suggestions<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+    list: &str,
+) -> String {
+    let near = nearest_n(name, names, 3);
+    if near.is_empty() {
+        return format!("{list} shows all there are");
+    }
+    let quoted: Vec<String> = near.iter().map(|name| format!("`{}`", line(name))).collect();
+    format!("did you mean {}?", quoted.join(" or "))
+}
+
+/// Returns the outcome for a name that nothing has; an unavailable server may have it.
+pub(super) fn missing(source: &ToolSource, complaint: String) -> Outcome {
+    Outcome::failed(not_there(source), complaint)
+}
+
+/// Returns the exit code for a missing name that an unavailable server may have.
 fn not_there(source: &ToolSource) -> Exit {
     match exit_of(&source.problems) {
         Exit::Fine => Exit::Failed,
@@ -106,7 +119,7 @@ fn not_there(source: &ToolSource) -> Exit {
 }
 
 /// Formats names with texts in aligned columns.
-fn columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, paint: Paint) -> String {
+pub(super) fn columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, paint: Paint) -> String {
     let rows: Vec<(String, String)> =
         rows.map(|(name, about)| (line(name), cut(&line(about), SUMMARY))).collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(40);
