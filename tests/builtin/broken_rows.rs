@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 use serde_json::json;
-use toolbox::ToolBox;
 use toolbox::builtin::knowledge::{Forget, Knowledge, UnreadableEntry};
 use toolbox::builtin::notes::Notes;
 use toolbox::builtin::schedule::{Clock, Runner, Schedules, Store};
 use toolbox::context::Principal;
 use toolbox::store::SqliteStore;
+use toolbox::{Tool, ToolBox};
 
 use crate::calls::call;
 use crate::knowledge::Meaning;
@@ -31,6 +31,7 @@ impl Clock for At {
 /// Changes a file as a bad disk may: past the types and the constraints of a table.
 fn damage(path: &Path, table: &str, change: &str) {
     let file = Connection::open(path).unwrap();
+    file.pragma_update(None, "synchronous", "OFF").unwrap();
     let read = "SELECT sql FROM sqlite_schema WHERE name = ?1";
     let declared: String = file.query_row(read, [table], |row| row.get(0)).unwrap();
     let mut bare = declared.replace("STRICT, ", "").replace(" STRICT", "");
@@ -84,15 +85,16 @@ const BREAKS: [(&str, &[&str]); 13] = [
 
 #[tokio::test]
 async fn one_unreadable_schedule_stops_no_other() {
-    for (column, meaningless) in BREAKS {
-        let is_text = BREAKS.iter().position(|(own, _)| *own == column) < Some(6);
-        let wrong: &[&str] = if is_text { &NO_TEXT } else { &NO_NUMBER };
-        let may_lack = matches!(column, "channel" | "chat" | "next" | "last" | "fired");
+    // Columns at the same time, since each case waits for the disk.
+    let columns = BREAKS.iter().enumerate().map(async |(at, (column, meaningless))| {
+        let wrong: &[&str] = if at < 6 { &NO_TEXT } else { &NO_NUMBER };
+        let may_lack = matches!(*column, "channel" | "chat" | "next" | "last" | "fired");
         let wrong = wrong.iter().filter(|value| !may_lack || **value != "NULL");
-        for value in wrong.chain(meaningless) {
+        for value in wrong.chain(*meaningless) {
             one_unreadable_schedule(column, value).await;
         }
-    }
+    });
+    futures_util::future::join_all(columns).await;
 }
 
 async fn one_unreadable_schedule(column: &str, value: &str) {
@@ -280,4 +282,96 @@ async fn with_memories(
         assert!(!call(&toolbox, "remember", json!({"text": text})).await.is_error());
     }
     (scratch, path, knowledge(store))
+}
+
+/// Ways to break a kept result, besides values of a wrong type.
+const RESULTS: [(&str, &str); 8] = [
+    ("content", "'['"),
+    ("content", "'{}'"),
+    ("content", "'[{\"type\":\"text\"'"),
+    ("content", "x'5b5d'"),
+    ("structured", "'{'"),
+    ("structured", "x'7b'"),
+    ("structured", "CAST(x'ff' AS TEXT)"),
+    ("summary", "CAST(x'ff' AS TEXT), content = NULL"),
+];
+
+#[tokio::test]
+async fn one_unreadable_result_hides_no_other() {
+    let mut changes = RESULTS.to_vec();
+    changes.extend(NO_TEXT.map(|value| ("tool", value)));
+    changes.extend(NO_TEXT[1..].iter().map(|value| ("content", *value)));
+    for column in ["untrusted", "shows_urls"] {
+        changes.extend(NO_NUMBER.map(|value| (column, value)));
+    }
+    for (column, value) in changes {
+        let change = format!("{column} = {value}");
+        let (_scratch, path, toolbox) = with_results().await;
+        damage(&path, "result", &format!("UPDATE result SET {change} WHERE number = 1"));
+        let read = call(&toolbox, "result_read", json!({"handle": "r1"})).await;
+        assert!(read.is_error(), "{change}: {}", read.text());
+        assert!(read.text().contains("r1 is damaged"), "{change}: {}", read.text());
+        let made = call(&toolbox, "report", json!({"of": "c"})).await;
+        assert_eq!(made.handle(), Some("r3"), "{change}");
+        // The tool that is called again has a new handle, and what cannot be read is none.
+        let again = call(&toolbox, "report", json!({"of": "a"})).await;
+        let handle = again.handle().expect("it is kept").to_owned();
+        for (handle, of) in [("r2", "b"), ("r3", "c"), (&handle, "a")] {
+            if handle != "r1" {
+                let read = json!({"handle": handle, "lines": "1"});
+                let read = call(&toolbox, "result_read", read).await.into_text();
+                assert!(read.contains(&format!("report {of}")), "{change}: {read}");
+            }
+        }
+    }
+}
+
+/// Ways to break the numbers by which results are counted.
+const COUNTS: [(&str, &str); 3] = [
+    ("result_bytes", "UPDATE result_bytes SET bytes ="),
+    ("result", "UPDATE result SET bytes ="),
+    ("result", "UPDATE result SET number ="),
+];
+
+#[tokio::test]
+async fn a_damaged_count_keeps_no_result_from_being_kept() {
+    let values = NO_NUMBER.into_iter().chain(["-7", "9223372036854775807"]);
+    for (value, (table, change)) in values.flat_map(|value| COUNTS.map(|count| (value, count))) {
+        let change = format!("{change} {value}");
+        let is_of_one = change.contains("SET number");
+        let change = if is_of_one { format!("{change} WHERE number = 1") } else { change };
+        let (_scratch, path, toolbox) = with_results().await;
+        damage(&path, table, &change);
+        let mut handles = Vec::new();
+        for of in ["c", "d", "e"] {
+            let made = call(&toolbox, "report", json!({"of": of})).await;
+            handles.push(made.handle().unwrap_or_else(|| panic!("{change}: not kept")).to_owned());
+        }
+        assert_eq!(handles, ["r3", "r4", "r5"], "{change}");
+        for (handle, of) in [("r2", "b"), ("r3", "c"), ("r5", "e")] {
+            let read = json!({"handle": handle, "lines": "1"});
+            let read = call(&toolbox, "result_read", read).await.into_text();
+            assert!(read.contains(&format!("report {of}")), "{change}: {read}");
+        }
+    }
+    let (_scratch, path, toolbox) = with_results().await;
+    damage(&path, "result_bytes", "DELETE FROM result_bytes");
+    let made = call(&toolbox, "report", json!({"of": "c"})).await;
+    assert_eq!(made.handle(), Some("r3"));
+}
+
+/// Two kept results in a file.
+async fn with_results() -> (Scratch, PathBuf, ToolBox) {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("store.db");
+    let report = Tool::new("report", "Reports")
+        .param("of", "string", "Of which")
+        .call(|it| format!("report {}\n{}", it["of"].as_str().unwrap(), "a line\n".repeat(6_000)));
+    let store = SqliteStore::open(&path).unwrap();
+    let toolbox = ToolBox::builder().tools([report]).keep_results(store).build().unwrap();
+    for (of, handle) in [("a", "r1"), ("b", "r2")] {
+        let made = call(&toolbox, "report", json!({"of": of})).await;
+        assert_eq!(made.handle(), Some(handle));
+    }
+    (scratch, path, toolbox)
 }

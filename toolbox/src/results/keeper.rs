@@ -115,6 +115,9 @@ impl Keeper {
             Ok(Lookup::Gone(line)) => Err(ToolError::reported(format!(
                 "the result r{number} is gone: {line}; call the tool again if it is needed"
             ))),
+            Ok(Lookup::Unreadable) => Err(ToolError::reported(format!(
+                "the result r{number} is damaged and cannot be read; call the tool again if it is needed"
+            ))),
             Ok(Lookup::Unknown) => Err(ToolError::reported(format!(
                 "there is no result r{number} in this conversation"
             ))),

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::line_index::LineIndex;
 use super::memory::summary;
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};
 use crate::future::BoxFuture;
-use crate::store::{SqliteStore, StoreError};
+use crate::store::{SqliteStore, StoreError, invalid, readable};
 
 /// The bytes of all results together; the oldest go first.
 const MAX_BYTES: i64 = 256 << 20;
+/// The highest count of bytes that is no damaged number: of results that are kept, and of one more.
+const MAX_COUNTED: i64 = 1 << 40;
+/// The highest number of a handle that is not a damaged one.
+const MAX_NUMBER: i64 = 1 << 53;
 /// The lines about results that are gone.
 const MAX_GONE: i64 = 100_000;
 
@@ -49,9 +53,11 @@ impl ResultStore for SqliteStore {
                 if let Some(number) = same {
                     return Ok(number);
                 }
+                // A number that no counting reaches is a damaged one, and not counted on from.
                 let number: i64 = file.query_row(
-                    "SELECT coalesce(max(number), 0) + 1 FROM result WHERE owner = ?1",
-                    [&owner],
+                    "SELECT coalesce(max(number), 0) + 1 FROM result \
+                     WHERE owner = ?1 AND typeof(number) = 'integer' AND number BETWEEN 0 AND ?2",
+                    params![owner, MAX_NUMBER],
                     |row| row.get(0),
                 )?;
                 file.execute(
@@ -86,53 +92,50 @@ impl ResultStore for SqliteStore {
             let Ok(number) = i64::try_from(number) else { return Ok(Lookup::Unknown) };
             let owner = key(&owner);
             let read = self.read(move |file| {
-                let row = file
-                    .query_row(
-                        "SELECT tool, untrusted, shows_urls, content, structured, summary FROM result \
-                         WHERE owner = ?1 AND number = ?2",
-                        params![owner, number],
-                        |row| {
-                            let texts: (Option<String>, Option<String>, String) =
-                                (row.get(3)?, row.get(4)?, row.get(5)?);
-                            Ok((row.get(0)?, row.get(1)?, row.get(2)?, texts))
-                        },
-                    )
-                    .optional()?;
-                let Some((tool, is_untrusted, shows_urls, texts)) = row else {
+                let sql = "SELECT id, tool, untrusted, shows_urls, content, structured, summary \
+                     FROM result WHERE owner = ?1 AND number = ?2";
+                let mut found = file.prepare_cached(sql)?;
+                if !found.exists(params![owner, number])? {
                     return Ok(Lookup::Unknown);
-                };
-                let (Some(content), structured, _) = texts else {
-                    return Ok(Lookup::Gone(texts.2));
-                };
-                let content = serde_json::from_str(&content).map_err(damaged)?;
-                let structured_content =
-                    structured.map(|text| serde_json::from_str(&text).map_err(damaged)).transpose()?;
-                Ok(Lookup::Kept(Arc::new(KeptResult {
-                    tool,
-                    content,
-                    structured_content,
-                    is_untrusted,
-                    shows_urls,
-                    lines: LineIndex::default(),
-                })))
+                }
+                let rows = found.query(params![owner, number])?;
+                let read = readable(file, "result", rows, 1, lookup)?.pop();
+                Ok(read.unwrap_or(Lookup::Unreadable))
             });
             read.await.map_err(failed)
         })
     }
 }
 
+fn lookup(row: &Row<'_>) -> rusqlite::Result<Lookup> {
+    let (content, structured): (Option<String>, Option<String>) = (row.get(4)?, row.get(5)?);
+    let Some(content) = content else { return Ok(Lookup::Gone(row.get(6)?)) };
+    let content = serde_json::from_str(&content).map_err(|error| invalid(4, error))?;
+    let structured = structured.map(|text| serde_json::from_str(&text));
+    Ok(Lookup::Kept(Arc::new(KeptResult {
+        tool: row.get(1)?,
+        content,
+        structured_content: structured.transpose().map_err(|error| invalid(5, error))?,
+        is_untrusted: row.get(2)?,
+        shows_urls: row.get(3)?,
+        lines: LineIndex::default(),
+    })))
+}
+
 /// Counts the bytes of a new result, and lets the oldest go until all fit.
 fn make_room(file: &Connection, bytes: i64, most: i64) -> Result<(), StoreError> {
-    let count = "UPDATE result_bytes SET bytes = max(bytes + ?1, 0) RETURNING bytes";
-    let mut all: i64 = file.query_row(count, [bytes], |row| row.get(0))?;
+    let mut all = count(file, bytes)?;
     let mut has_gone = false;
     while all > most {
         let oldest = "UPDATE result SET content = NULL, structured = NULL WHERE id = ( \
-             SELECT id FROM result WHERE content IS NOT NULL ORDER BY id LIMIT 1) RETURNING bytes";
-        let Some(freed) = file.query_row(oldest, [], |row| row.get::<_, i64>(0)).optional()? else {
-            break;
+             SELECT id FROM result WHERE content IS NOT NULL ORDER BY id LIMIT 1) \
+             RETURNING CASE typeof(bytes) WHEN 'integer' THEN bytes END";
+        let freed = file.query_row(oldest, [], |row| row.get::<_, Option<i64>>(0)).optional()?;
+        let Some(freed) = freed else { break };
+        all = match freed {
+            Some(freed) if (1..=all).contains(&freed) => count(file, -freed)?,
+            _ => recount(file)?,
         };
-        all = file.query_row(count, [-freed], |row| row.get(0))?;
         has_gone = true;
     }
     if has_gone {
@@ -142,6 +145,25 @@ fn make_room(file: &Connection, bytes: i64, most: i64) -> Result<(), StoreError>
         )?;
     }
     Ok(())
+}
+
+/// Adds to the bytes of all results, and returns them.
+fn count(file: &Connection, change: i64) -> Result<i64, StoreError> {
+    let sql = "UPDATE result_bytes SET bytes = max(bytes + ?1, 0) \
+         WHERE typeof(bytes) = 'integer' AND bytes BETWEEN 0 AND ?2 RETURNING bytes";
+    let counted = file.query_row(sql, [change, MAX_COUNTED], |row| row.get(0)).optional()?;
+    counted.map_or_else(|| recount(file), Ok)
+}
+
+/// Counts all results anew, where a damaged number cannot be counted on from. Its own counts as
+/// none.
+fn recount(file: &Connection) -> Result<i64, StoreError> {
+    let sql = "SELECT coalesce(sum(bytes), 0) FROM result \
+         WHERE content IS NOT NULL AND typeof(bytes) = 'integer' AND bytes BETWEEN 0 AND ?1";
+    let all: i64 = file.query_row(sql, [MAX_BYTES], |row| row.get(0))?;
+    file.execute("DELETE FROM result_bytes", [])?;
+    file.execute("INSERT INTO result_bytes VALUES (?1)", [all])?;
+    Ok(all)
 }
 
 fn key(owner: &ResultOwner) -> String {
@@ -187,5 +209,27 @@ mod tests {
         // What is gone is no equal of what comes again.
         let again = Arc::new(KeptResult::new("get", vec![Content::text("1".repeat(1_000))]));
         assert_eq!(store.keep(owner, again).await.unwrap(), 6);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_size_frees_what_it_freed() {
+        for damaged in [-7, 0, i64::MAX] {
+            let store = SqliteStore::in_memory().unwrap();
+            let owner = ResultOwner::default();
+            for number in 1..=3 {
+                let text = format!("{number}").repeat(1_000);
+                let result = Arc::new(KeptResult::new("get", vec![Content::text(text)]));
+                assert_eq!(store.keep(owner.clone(), result).await.unwrap(), number);
+            }
+            let make = store.write(move |file| {
+                file.execute("UPDATE result SET bytes = ?1 WHERE number = 1", [damaged])?;
+                make_room(file, 0, 2_500)
+            });
+            make.await.unwrap();
+            let found = store.get(owner.clone(), 1).await.unwrap();
+            assert!(matches!(found, Lookup::Gone(_)), "{damaged}: {found:?}");
+            let counted = store.write(|file| count(file, 0)).await.unwrap();
+            assert_eq!(counted, 2_000, "{damaged}");
+        }
     }
 }

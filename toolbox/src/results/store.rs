@@ -125,6 +125,8 @@ pub enum Lookup {
     Kept(Arc<KeptResult>),
     /// It was there and is not any more; a line says what it was.
     Gone(String),
+    /// It is there and damaged, so that nothing of it can be read.
+    Unreadable,
     /// The owner never had a result of this handle.
     Unknown,
 }

@@ -20,7 +20,7 @@
 
 mod error;
 mod millis;
-#[cfg(any(feature = "knowledge", feature = "schedule"))]
+#[cfg(any(feature = "knowledge", feature = "results", feature = "schedule"))]
 mod readable;
 #[cfg(feature = "durable")]
 mod writer;
@@ -39,7 +39,9 @@ pub use error::StoreError;
 pub(crate) use millis::from_millis;
 pub(crate) use millis::to_millis;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
-pub(crate) use readable::{conversation, invalid, readable, time, unreadable};
+pub(crate) use readable::{conversation, time, unreadable};
+#[cfg(any(feature = "knowledge", feature = "results", feature = "schedule"))]
+pub(crate) use readable::{invalid, readable};
 #[cfg(feature = "durable")]
 pub(crate) use writer::Writer;
 
