@@ -16,6 +16,7 @@ use toolbox::{ToolBox, ToolCall, tool, tools};
 
 mod approve;
 mod inspect;
+mod saved_sessions;
 
 /// The time for anything to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -275,43 +276,6 @@ async fn a_session_ends_when_it_is_idle_and_when_its_life_is_over() {
 }
 
 #[tokio::test]
-async fn sessions_in_a_file_outlive_the_program_and_are_no_secrets() {
-    let folder = tempfile();
-    let file = folder.join("sessions.json");
-    let opened = Opened::new(page().session_file(&file)).await;
-    let port = opened.port;
-    let halves = opened.enter().await;
-    opened.stop().await;
-    let text = std::fs::read_to_string(&file).unwrap();
-    let secret = halves.cookie.split_once('=').unwrap().1;
-    assert!(!text.contains(secret) && !text.contains(&halves.key), "{text}");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    }
-
-    let mut again = Opened::new(page().session_file(&file)).await;
-    // The cookie is named after the port.
-    let renamed = halves.cookie.replace(&port.to_string(), &again.port.to_string());
-    let halves = Halves { cookie: renamed, ..halves };
-    assert_eq!(again.get("/api/state", &halves).await.status, 200);
-    again.stop().await;
-
-    std::fs::write(&file, "no sessions at all").unwrap();
-    again = Opened::new(page().session_file(&file)).await;
-    assert_eq!(again.get("/api/state", &halves).await.status, 401);
-    again.stop().await;
-    std::fs::remove_dir_all(folder).unwrap();
-}
-
-fn tempfile() -> std::path::PathBuf {
-    let folder = std::env::temp_dir().join(format!("toolbox-page-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-#[tokio::test]
 async fn a_token_lets_in_again_and_again_and_is_not_guessed() {
     let opened = Opened::new(page().token("correct horse")).await;
     for _ in 0..2 {
@@ -438,42 +402,6 @@ async fn one_of_two_decisions_holds_and_the_other_is_told() {
     assert!(late.body.contains("somebody was earlier"), "{}", late.body);
     assert_eq!(timeout(PATIENCE, call).await.unwrap().unwrap().text(), held);
     opened.stop().await;
-}
-
-/// Decides twice on a call that waits, and returns who the second is told was earlier.
-async fn decided_by(toolbox: &ToolBox, opened: &Opened, halves: &Halves) -> String {
-    let toolbox = toolbox.clone();
-    let call =
-        tokio::spawn(
-            async move { toolbox.call(ToolCall::new("c", "pay", r#"{"cents":1}"#)).await },
-        );
-    let id = opened.waiting(halves).await[0]["id"].take();
-    let approve = json!({"id": id, "word": "approve"});
-    assert_eq!(opened.post("/api/decide", halves, &approve).await.status, 200);
-    timeout(PATIENCE, call).await.unwrap().unwrap();
-    let late = opened.post("/api/decide", halves, &approve).await.json();
-    late["error"].as_str().unwrap().rsplit_once("session ").unwrap().1.to_owned()
-}
-
-#[tokio::test]
-async fn the_number_of_a_session_is_never_given_again() {
-    // Another test removes the folder that both would have.
-    let folder = std::env::temp_dir().join(format!("toolbox-numbers-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("sessions.json");
-    let mut numbers = Vec::new();
-    for _ in 0..2 {
-        let (toolbox, page) = attended();
-        let opened = Opened::new(page.session_file(&file)).await;
-        for _ in 0..2 {
-            let halves = opened.enter().await;
-            numbers.push(decided_by(&toolbox, &opened, &halves).await);
-            assert_eq!(opened.post("/api/leave", &halves, &json!({})).await.status, 200);
-        }
-        opened.stop().await;
-    }
-    assert_eq!(numbers, ["1", "2", "3", "4"]);
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! Links that are used once, and the sessions they are exchanged for.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -21,6 +23,9 @@ const MAX_LINKS: usize = 16;
 
 /// The most sessions; the one that was idle for longest is ended for the next.
 const MAX_SESSIONS: usize = 64;
+
+/// The highest number of a session in a file that is not a damaged one.
+const MAX_NUMBER: u64 = 1 << 53;
 
 /// The attempts to open a session that may follow each other at once; then one a second.
 const ATTEMPTS: f64 = 5.0;
@@ -121,7 +126,7 @@ impl Pace {
 }
 
 /// The file of sessions.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Serialize)]
 struct SavedSessions {
     last: u64,
     open: Vec<SavedSession>,
@@ -141,8 +146,9 @@ impl Sessions {
     /// Returns the sessions of a page; those of its file that have not ended are open again.
     pub(super) fn new(settings: SessionSettings) -> Self {
         let mut table = SessionTable::default();
-        let saved = settings.file.as_deref().map(read).unwrap_or_default();
-        table.last = saved.open.iter().map(|saved| saved.number).fold(saved.last, u64::max);
+        let saved = settings.file.as_deref().and_then(read);
+        let saved = saved.unwrap_or(SavedSessions { last: 0, open: Vec::new() });
+        table.last = saved.last;
         for saved in saved.open {
             let (Some(begun), Some(used)) = (instant(saved.begun), instant(saved.used)) else {
                 continue;
@@ -279,10 +285,38 @@ fn is_open(session: &Session, settings: &SessionSettings) -> bool {
     session.used.elapsed() < settings.idle && session.begun.elapsed() < settings.life
 }
 
-/// Reads the sessions in a file; none, if it is missing or unreadable.
-fn read(path: &std::path::Path) -> SavedSessions {
-    let text = std::fs::read(path).unwrap_or_default();
-    serde_json::from_slice(&text).unwrap_or_default()
+/// Reads the sessions in a file; `None` if there is none. What cannot be read of it is logged, and
+/// gone with the next write.
+///
+/// Where the number of the last session cannot be read, numbers go on from the seconds since 1970:
+/// so many sessions were never opened, and none of their numbers is given again.
+fn read(path: &Path) -> Option<SavedSessions> {
+    let text = match std::fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        text => text,
+    };
+    let file: Value = text
+        .map_err(|error| error.to_string())
+        .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
+        .unwrap_or_else(|error| {
+            tracing::warn!(path = %path.display(), error, "the sessions of the page cannot be read");
+            Value::Null
+        });
+    let mut open = Vec::new();
+    for (at, session) in file["open"].as_array().into_iter().flatten().enumerate() {
+        match SavedSession::deserialize(session) {
+            Ok(session) if session.number <= MAX_NUMBER => open.push(session),
+            _ => tracing::warn!(
+                path = %path.display(),
+                at,
+                "a session of the page cannot be read, and has ended"
+            ),
+        }
+    }
+    let last = file["last"].as_u64().filter(|last| *last <= MAX_NUMBER);
+    let last = last.unwrap_or_else(|| seconds(Instant::now()));
+    let last = open.iter().map(|session| session.number).fold(last, u64::max);
+    Some(SavedSessions { last, open })
 }
 
 /// Returns a time of this process in seconds since 1970.
