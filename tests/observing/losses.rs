@@ -14,6 +14,7 @@ use toolbox::audit::{self, AuditError, AuditLog, ChainBreak};
 enum Found {
     Whole,
     Incomplete,
+    /// At the first line of a file (1), or after it (0).
     Broken(u64, ChainBreak),
     Missing,
 }
@@ -25,7 +26,10 @@ impl<T> From<Result<T, AuditError>> for Found {
         match result {
             Ok(_) => Whole,
             Err(AuditError::Incomplete { .. }) => Incomplete,
-            Err(AuditError::Broken(broken)) => Broken(broken.line, broken.break_kind),
+            // The number of lines of a file differs: it says where within it, at 1 or after.
+            Err(AuditError::Broken(broken)) => {
+                Broken(u64::from(broken.line == 1), broken.break_kind)
+            }
             Err(_) => Missing,
         }
     }
@@ -54,9 +58,24 @@ type Loss = fn(&Path, &[u8]);
 const FIRST_REMOVED: Found = Broken(1, ChainBreak::Removed);
 const FIRST_OTHER: Found = Broken(1, ChainBreak::Inserted);
 
+const LATER_OTHER: Found = Broken(0, ChainBreak::Inserted);
+const LAST_ALTERED: Found = Broken(0, ChainBreak::Altered);
+
+fn swap(one: &Path, other: &Path) {
+    let (of_one, of_other) = (read(one).unwrap(), read(other).unwrap());
+    write(one, of_other).unwrap();
+    write(other, of_one).unwrap();
+}
+
+/// Returns the number of a line.
+fn number(line: &str) -> u64 {
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    line["seq"].as_u64().expect("a line has a number")
+}
+
 /// What is lost, and what the next start and a check find: of a log that was closed, and of one whose
 /// process was killed.
-const LOSSES: [(&str, Loss, [Found; 2], [Found; 2]); 16] = [
+const LOSSES: [(&str, Loss, [Found; 2], [Found; 2]); 27] = [
     ("nothing", |_, _| {}, [Whole; 2], [Whole; 2]),
     (
         "the first line of all",
@@ -128,16 +147,110 @@ const LOSSES: [(&str, Loss, [Found; 2], [Found; 2]); 16] = [
         [Whole; 2],
     ),
     (
-        "the current file, for another log",
+        "the current file, for the beginning of another log",
+        |path, other| {
+            let lines: Vec<&[u8]> = other.split_inclusive(|byte| *byte == b'\n').collect();
+            write(path, lines[..4].concat()).unwrap();
+        },
+        [Incomplete, FIRST_OTHER],
+        [Incomplete, FIRST_OTHER],
+    ),
+    (
+        "the current file, for another log that is longer",
         |path, other| write(path, other).unwrap(),
-        [Incomplete, FIRST_OTHER],
-        [Incomplete, FIRST_OTHER],
+        [Whole, FIRST_OTHER],
+        [Whole, FIRST_OTHER],
     ),
     (
         "the current file, for an older one",
         |path, _| assert!(copy(&full(path)[0], path).unwrap() > 0),
         [Incomplete, FIRST_OTHER],
         [Incomplete, FIRST_OTHER],
+    ),
+    (
+        "the middle file, for the one before it",
+        |path, _| swap(&full(path)[0], &full(path)[1]),
+        [Whole, FIRST_REMOVED],
+        [Whole, FIRST_REMOVED],
+    ),
+    (
+        "the current file, for the one before it",
+        |path, _| swap(path, &full(path)[1]),
+        [Incomplete, FIRST_REMOVED],
+        [Incomplete, FIRST_REMOVED],
+    ),
+    (
+        "the middle file, twice",
+        |path, _| assert!(copy(&full(path)[0], &full(path)[1]).unwrap() > 0),
+        [Whole, FIRST_OTHER],
+        [Whole, FIRST_OTHER],
+    ),
+    (
+        "half of the last line",
+        |path, _| {
+            let text = read(path).unwrap();
+            write(path, &text[..text.len() - 40]).unwrap();
+        },
+        [Incomplete; 2],
+        [Whole; 2],
+    ),
+    (
+        "half of the last line of a full file",
+        |path, _| {
+            let text = read(&full(path)[0]).unwrap();
+            write(&full(path)[0], &text[..text.len() - 40]).unwrap();
+        },
+        [Whole, LAST_ALTERED],
+        [Whole, LAST_ALTERED],
+    ),
+    (
+        "the end of the last line alone",
+        |path, _| {
+            let text = read(path).unwrap();
+            write(path, &text[..text.len() - 1]).unwrap();
+        },
+        [Incomplete; 2],
+        [Whole; 2],
+    ),
+    (
+        "a line, for another log's of the same number",
+        |path, other| {
+            let text = read_to_string(path).unwrap();
+            let other = String::from_utf8_lossy(other);
+            let first = number(text.lines().next().unwrap());
+            let own = other.lines().find(|line| number(line) == first);
+            let same = own.expect("the other log is as long");
+            let rest: String = text.lines().skip(1).flat_map(|line| [line, "\n"]).collect();
+            write(path, format!("{same}\n{rest}")).unwrap();
+        },
+        [Whole, FIRST_OTHER],
+        [Whole, FIRST_OTHER],
+    ),
+    (
+        "the last line, for another log's of the same number",
+        |path, other| {
+            let text = read_to_string(path).unwrap();
+            let other = String::from_utf8_lossy(other);
+            let last = number(text.lines().last().unwrap());
+            let own = other.lines().find(|line| number(line) == last);
+            let same = own.expect("the other log is as long");
+            let before = &text[..text.trim_end().rfind('\n').unwrap() + 1];
+            write(path, format!("{before}{same}\n")).unwrap();
+        },
+        [Incomplete, LATER_OTHER],
+        [Whole, LATER_OTHER],
+    ),
+    (
+        "nothing, with another log after it",
+        |path, other| write(path, [read(path).unwrap(), other.to_vec()].concat()).unwrap(),
+        [Whole, LATER_OTHER],
+        [Whole, LATER_OTHER],
+    ),
+    (
+        "nothing, with another log before it",
+        |path, other| write(path, [other.to_vec(), read(path).unwrap()].concat()).unwrap(),
+        [Whole, FIRST_OTHER],
+        [Whole, FIRST_OTHER],
     ),
     (
         "the text of the lock file",
@@ -160,7 +273,9 @@ const LOSSES: [(&str, Loss, [Found; 2], [Found; 2]); 16] = [
 #[tokio::test]
 async fn lines_that_are_gone_are_noticed() {
     let other = tempfile::tempdir().unwrap();
-    let other = read(written(other.path(), 9).await).unwrap();
+    let other = written(other.path(), 60).await;
+    let files = full(&other).into_iter().chain([other]);
+    let other: Vec<u8> = files.flat_map(|file| read(file).unwrap()).collect();
     for (name, lose, closed, killed) in &LOSSES {
         for (was, expected) in [("closed", closed), ("killed", killed)] {
             let folder = tempfile::tempdir().unwrap();
@@ -178,8 +293,8 @@ async fn lines_that_are_gone_are_noticed() {
                 write(&lock, before).unwrap();
             }
             lose(&path, &other);
-            assert_eq!(Found::from(audit::verify_log(&path)), expected[1], "{name}, {was}");
-            assert_eq!(Found::from(AuditLog::open(&path)), expected[0], "{name}, {was}");
+            let found = [Found::from(audit::verify_log(&path)), AuditLog::open(&path).into()];
+            assert_eq!(found, [expected[1], expected[0]], "{name}, {was}");
             if expected[0] == Incomplete {
                 let error = AuditLog::open(&path).unwrap_err().to_string();
                 assert!(error.contains("audit.jsonl lacks lines up to number"), "{error}");
