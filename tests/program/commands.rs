@@ -21,16 +21,46 @@ fn a_box_of_ones_own_is_listed_and_shown() {
         shown.out,
         "sum\n\nAdds numbers and labels the sum.\n\nit changes nothing; twice does no more than once; \
          456 bytes in each request that has it\n\nArguments:\n  \
-         numbers (list of integer)  What is added\n  \
+         numbers (list of integer, required)  What is added\n  \
          label (string, optional)  What stands before the sum\n  \
-         negate (boolean, optional)  Whether the sum is negated\n\n\
-         For example: {\"numbers\":[1,2],\"label\":\"three\"}\n"
+         negate (boolean, optional, default false)  Whether the sum is negated\n\n\
+         For example:\n  PROGRAM call sum '{\"numbers\":[1,2],\"label\":\"three\"}'\n"
+            .replace("PROGRAM", own_program())
     );
     own(&["show", "smu"]).check(1, "", "error: the tool `smu` is not there: did you mean `sum`?");
     own(&["show", "zzzzzzz"]).check(1, "", "is not there: `list` shows all there are");
     let value = own(&["show", "sum", "--json"]).json();
     assert_eq!((&value["name"], &value["problems"]), (&json!("sum"), &json!([])));
     assert_eq!(value["input_schema"]["required"], json!(["numbers"]));
+}
+
+/// `show` says all that a schema bounds, in words.
+#[test]
+fn arguments_are_shown_with_their_bounds() {
+    let mut command = Command::new(own_program());
+    let shown = ended(command.args(["show", "book"]).env("PARTS", "1"), "");
+    shown.check(0, "", "");
+    let (_, arguments) = shown.out.split_once("Arguments:\n").expect("arguments");
+    let (arguments, command) = arguments.split_once("\n\n").expect("a command");
+    for (line, expected) in arguments.lines().zip([
+        r#"  day (string as date, required, such as "2026-01-31")  The day"#,
+        "  seats (integer, from 1 to 9, optional, default 2)",
+        r#"  tags (list of "a b" or c or 3, at least 1 item, all different, optional)"#,
+        "  to (object, required)",
+        "    town (string, required)",
+        "    near (object, optional)",
+        "      … as above",
+        "  by (object or object or null, optional)",
+        "    either:",
+        "      email (string, at most 80 characters, required)",
+        "    or:",
+        "      phone (string, matching `^[0-9]+$`, optional)",
+        "  rest (object with values of number more than 0, optional)",
+    ]) {
+        assert_eq!(line, expected);
+    }
+    assert_eq!(arguments.lines().count(), 13);
+    assert_eq!(command, format!("To call it:\n  {} call book day=… to=…\n", own_program()));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use toolbox::call::Arguments;
 use toolbox::prompt::PromptMessage;
 use toolbox::{
     Content, Tool, ToolBox, ToolContext, ToolResult, prompt, prompts, resource, resources, tool,
@@ -127,6 +128,32 @@ fn long() -> String {
     "0123456789".repeat(500_000) + "\nend"
 }
 
+/// Takes arguments as a server of another author might describe them.
+fn described() -> Tool {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {
+            "day": {"type": "string", "format": "date", "description": "The day\u{1b}[31m", "examples": ["2026-01-31"]},
+            "seats": {"type": "integer", "minimum": 1, "maximum": 9, "default": 2},
+            "tags": {"type": "array", "items": {"enum": ["a b", "c", 3]}, "minItems": 1, "uniqueItems": true},
+            "to": {"$ref": "#/$defs/Place"},
+            "by": {"anyOf": [
+                {"type": "object", "properties": {"email": {"type": "string", "maxLength": 80}}, "required": ["email"]},
+                {"type": "object", "properties": {"phone": {"type": "string", "pattern": "^[0-9]+$"}}},
+                {"type": "null"}
+            ]},
+            "rest": {"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0}}
+        },
+        "required": ["day", "to"],
+        "$defs": {"Place": {
+            "type": "object",
+            "properties": {"town": {"type": "string"}, "near": {"$ref": "#/$defs/Place"}},
+            "required": ["town"]
+        }}
+    });
+    Tool::raw("book", "Books a table.", schema, |_: Arguments| "booked")
+}
+
 /// Draws a picture of 1 MB.
 #[tool]
 fn large() -> Content {
@@ -180,6 +207,7 @@ pub(crate) fn main() -> ExitCode {
     }
     if std::env::var_os("PARTS").is_some() {
         toolbox.register(tools![album, links, long, large]);
+        toolbox.register(described());
         toolbox.prompts().register(prompts![ask_for]);
         toolbox.resources().register(resources![own_version, own_large, picture]);
     }

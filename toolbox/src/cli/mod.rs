@@ -58,10 +58,12 @@ mod live;
 mod offers;
 mod outcome;
 mod page;
+mod parameters;
 mod program;
 mod progress;
 mod save;
 mod serve;
+mod show;
 mod sign_in;
 mod source;
 #[cfg(feature = "otlp")]
@@ -155,6 +157,8 @@ async fn run_line<A: Into<OsString> + Clone>(
     info: Option<ServerInfo>,
     words: impl IntoIterator<Item = A>,
 ) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let program = show::program(words.first().map(OsString::as_os_str), None);
     let line = match OwnLine::try_parse_from(words) {
         Ok(line) => line,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
@@ -166,14 +170,14 @@ async fn run_line<A: Into<OsString> + Clone>(
     #[cfg(feature = "otlp")]
     {
         let wanted = line.otlp.clone();
-        let run = async || of_own(telemetry::observed(toolbox), info, line).await;
+        let run = async || of_own(telemetry::observed(toolbox), info, line, program).await;
         with_telemetry(wanted, run).await.into()
     }
     #[cfg(not(feature = "otlp"))]
-    of_own(toolbox, info, line).await.into()
+    of_own(toolbox, info, line, program).await.into()
 }
 
-async fn of_own(toolbox: ToolBox, info: ServerInfo, line: OwnLine) -> Exit {
+async fn of_own(toolbox: ToolBox, info: ServerInfo, line: OwnLine, program: String) -> Exit {
     match line.command {
         OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
         OwnCommand::Page(wanted) => page::own(toolbox, wanted).await.print(false, &[]),
@@ -183,7 +187,7 @@ async fn of_own(toolbox: ToolBox, info: ServerInfo, line: OwnLine) -> Exit {
             completions(OwnLine::command(), shell).print(false, &[])
         }
         OwnCommand::CommonCommand(command) => {
-            let source = ToolSource::own(toolbox);
+            let source = ToolSource::own(toolbox, program);
             common(command, &source).await.print(line.json, &source.problems)
         }
     }
@@ -319,7 +323,7 @@ async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
         CommonCommand::Search { query, regex, limit } => {
             tools::search(source, &query, regex, limit, paint)
         }
-        CommonCommand::Show { tool } => tools::show(source, &tool, paint),
+        CommonCommand::Show { tool } => show::show(source, &tool, paint),
         CommonCommand::Check { max_tokens } => check::check(source, max_tokens, paint).await,
         CommonCommand::Call(wanted) => {
             cancelled_by_interrupt(async |token| call::call(source, wanted, token).await).await

@@ -29,6 +29,8 @@ pub(super) struct Configured {
     pub(super) problems: Vec<ConfigProblem>,
     /// `true` for a host of a version of the protocol with a handshake.
     pub(super) prefers_handshake: bool,
+    /// The file that the command line names.
+    path: Option<PathBuf>,
 }
 
 /// Sets the rules of a file for a box. The tools of the gateway are always allowed.
@@ -83,19 +85,26 @@ pub(super) fn unmet_rules(toolbox: &ToolBox, servers: &Servers, config: &Config)
 impl Configured {
     /// Reads the given file, or the default one, and watches it; a file without a place is not.
     pub(super) fn watched(path: Option<PathBuf>) -> (Self, Option<ConfigWatch>) {
+        let given = path.clone();
         let Ok(path) = path.map_or_else(usual_path, Ok) else { return (Self::read(None), None) };
         let watch = Config::watch(path);
         let (config, problems) = (watch.config().clone(), watch.problems().to_vec());
-        (Self { config, problems, prefers_handshake: false }, Some(watch))
+        (Self { config, problems, prefers_handshake: false, path: given }, Some(watch))
     }
 
     /// Reads the given file, or the default one.
     pub(super) fn read(path: Option<PathBuf>) -> Self {
-        let (config, problems) = match path.map_or_else(usual_path, Ok) {
+        let (config, problems) = match path.clone().map_or_else(usual_path, Ok) {
             Ok(path) => Config::read(path),
             Err(problem) => (Config::default(), vec![*problem]),
         };
-        Self { config, problems, prefers_handshake: false }
+        Self { config, problems, prefers_handshake: false, path }
+    }
+
+    /// Returns the beginning of a command of this program over the same file.
+    fn program(&self) -> String {
+        let name = std::env::args_os().next();
+        super::show::program(name.as_deref(), self.path.as_deref())
     }
 
     /// Returns an empty box with the limits and rules of the file.
@@ -196,7 +205,7 @@ const OTHERS: Duration = Duration::from_millis(200);
 /// Connects the servers of a file, and waits for the required ones.
 pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> ToolSource {
     let toolbox = configured.toolbox();
-    let mut source = ToolSource::own(toolbox.clone());
+    let mut source = ToolSource::own(toolbox.clone(), configured.program());
     source.limit = configured.config.settings().default_limit;
     source.ranking = ranking(configured.config.settings());
     source.problems = configured.shown_problems();

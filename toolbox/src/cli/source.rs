@@ -17,16 +17,19 @@ pub(super) struct ToolSource {
     pub(super) ranking: Ranking,
     /// The problems of the configuration.
     pub(super) problems: Vec<Problem>,
+    /// The beginning of a command of this program, for a shell.
+    pub(super) program: String,
 }
 
 impl ToolSource {
-    pub(super) fn own(toolbox: ToolBox) -> Self {
+    pub(super) fn own(toolbox: ToolBox, program: String) -> Self {
         Self {
             toolbox,
             servers: None,
             limit: crate::search::DEFAULT_LIMIT,
             ranking: Ranking::default(),
             problems: Vec::new(),
+            program,
         }
     }
 

@@ -1,4 +1,4 @@
-//! `list`, `search` and `show`.
+//! `list` and `search`.
 
 use std::fmt::Write;
 
@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::{ToolSource, described};
 use super::text::{cut, line};
-use crate::dialect::Dialect;
 use crate::search::Catalog;
 use crate::text::{clean, nearest_n};
 use crate::tool::Tool;
@@ -76,13 +75,6 @@ pub(super) fn search(
     outcome
 }
 
-pub(super) fn show(source: &ToolSource, name: &str, paint: Paint) -> Outcome {
-    match source.tool(name) {
-        Some(tool) => Outcome::fine(page(&tool, paint), described(&tool)),
-        None => unknown(source, name),
-    }
-}
-
 /// Returns the error for an unknown tool, with suggestions.
 pub(super) fn unknown(source: &ToolSource, name: &str) -> Outcome {
     let tools = source.tools();
@@ -129,75 +121,4 @@ pub(super) fn columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, paint:
         let _ = writeln!(text, "{}{:gap$}  {about}", paint.bold(&name), "");
     }
     text
-}
-
-/// Formats all details of one tool.
-fn page(tool: &Tool, paint: Paint) -> String {
-    let definition = tool.definition();
-    let mut text = paint.bold(&line(tool.name()));
-    if let Some(title) = definition.display_title() {
-        let _ = write!(text, "  {}", line(title));
-    }
-    let _ = writeln!(text, "\n\n{}", clean(definition.description.trim()));
-    let mut facts = Vec::new();
-    if let Some(server) = tool.source() {
-        let own = tool.name_at_source().filter(|own| format!("{server}_{own}") != tool.name());
-        let own = own.map(|own| format!(", which calls it `{}`", line(own))).unwrap_or_default();
-        facts.push(format!("from the server `{}`{own}", line(server)));
-    }
-    let annotations = definition.annotations;
-    let statements = [
-        (annotations.read_only == Some(true), "it changes nothing"),
-        (annotations.destructive == Some(true), "it may destroy something"),
-        (annotations.idempotent == Some(true), "twice does no more than once"),
-        (annotations.open_world == Some(true), "it reaches the outside"),
-    ];
-    facts.extend(statements.iter().filter(|(holds, _)| *holds).map(|(_, what)| (*what).to_owned()));
-    let bytes = crate::dialect::lower(definition, Dialect::Anthropic).tool.to_string().len();
-    facts.push(format!("{bytes} bytes in each request that has it"));
-    let _ = writeln!(text, "\n{}", paint.dim(&facts.join("; ")));
-    let properties = definition.input_schema["properties"].as_object();
-    let required = definition.input_schema["required"].as_array();
-    match properties.filter(|properties| !properties.is_empty()) {
-        None => text.push_str("\nIt takes no arguments.\n"),
-        Some(properties) => {
-            text.push_str("\nArguments:\n");
-            for (name, schema) in properties {
-                let needed = required.is_some_and(|names| names.iter().any(|own| own == name));
-                let kind = kind_of(schema);
-                let needed = if needed { "" } else { ", optional" };
-                let _ = write!(text, "  {} ({kind}{needed})", paint.bold(&line(name)));
-                if let Some(about) = schema["description"].as_str() {
-                    let _ = write!(text, "  {}", line(about));
-                }
-                text.push('\n');
-            }
-        }
-    }
-    for example in &definition.examples {
-        let _ = writeln!(text, "\nFor example: {}", clean(&example.to_string()));
-    }
-    text
-}
-
-/// Returns a short name for the values that a schema takes.
-fn kind_of(schema: &Value) -> String {
-    let words = |values: &Vec<Value>| {
-        let words: Vec<String> = values
-            .iter()
-            .map(|value| value.as_str().map_or_else(|| value.to_string(), line))
-            .collect();
-        words.join(" or ")
-    };
-    if let Some(values) = schema["enum"].as_array() {
-        return cut(&words(values), SUMMARY);
-    }
-    match &schema["type"] {
-        Value::Array(types) => words(types),
-        Value::String(kind) if kind == "array" && schema["items"]["type"].is_string() => {
-            format!("list of {}", kind_of(&schema["items"]))
-        }
-        Value::String(kind) => line(kind),
-        _ => "any".to_owned(),
-    }
 }
