@@ -92,10 +92,12 @@ fn a_call_that_fails_says_why_and_ends_with_its_code() {
             1,
             "error: the arguments for `sum` were refused:\n- `numbers` must be an array",
         ),
+        (&["sum", r#"{"numbers": "x"}"#], 1, "own-program show sum` says what it takes\n"),
+        (&["sum", "numbers=x"], 2, "own-program show sum` says what it takes\n"),
         (
             &["sum", "numbers=x"],
             2,
-            "error: `numbers` does not take the text \"x\": write its value as JSON; `show sum` lists",
+            "error: `numbers` does not take the text \"x\": write its value as JSON; `",
         ),
         (&["sum", "negate=1", "negate=1"], 2, "error: `negate` is given twice"),
         (
@@ -413,7 +415,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved() {
     toolbox(&config, &["approve", "nobody"]).check(
         1,
         "",
-        "there is no server `nobody`: there are own",
+        "there is no server `nobody`: the only one is `own`",
     );
     toolbox(&config, &["approve", "own"]).check(0, "own: all that it lists is approved", "");
     assert_eq!(std::fs::read_to_string(&lock).expect("the lock file"), pinned);

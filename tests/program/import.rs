@@ -681,6 +681,36 @@ fn links_are_followed_and_not_replaced() {
 }
 
 #[test]
+fn an_undo_is_of_one_run() {
+    let user = User::new();
+    let text = |name: &str| json!({"mcpServers": {name: {"command": name}}}).to_string();
+    let all = [".cursor/mcp.json", ".codeium/windsurf/mcp_config.json", "ours.jsonc"];
+    let read = || all.map(|file| user.read(file));
+    user.write(all[0], &text("a"));
+    user.write(all[1], &text("b"));
+    user.write(all[2], r#"{"mcp": {}}"#);
+    let mut states = vec![read()];
+    // The last of these runs changes no configuration.
+    for words in [&["--from", "cursor"], &["--from", "windsurf"]] {
+        user.run(&[&["import", "--write", "--point"], &words[..]].concat()).check(0, "", "");
+        states.push(read());
+    }
+    user.write(all[0], &text("b"));
+    states.push(read());
+    user.run(&["import", "--write", "--point", "--from", "cursor"]).check(0, "", "");
+    assert_eq!(read()[2], states[3][2]);
+    let undone = |at: usize| {
+        user.run(&["import", "--undo"]).check(0, "is as it was", "");
+        assert_eq!(read(), states[at], "{at}");
+    };
+    undone(3);
+    user.write(all[0], &states[2][0]);
+    undone(1);
+    undone(0);
+    user.run(&["import", "--undo"]).check(1, "there is no backup to put back", "");
+}
+
+#[test]
 fn what_was_written_between_two_undos_is_kept() {
     let user = User::new();
     let file = ".cursor/mcp.json";

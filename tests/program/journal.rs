@@ -65,7 +65,7 @@ async fn the_program_lists_runs_decides_and_checks() {
         (vec!["resume", file, "run 2", "--approve-all"], 1, "there is no run `run 2`"),
         (vec!["resume", file, "clients/7.may"], 2, "nothing was decided"),
         (vec!["resume", file, "clients/7.may", "--approve", "call_9"], 1, "those that do: call_1"),
-        (vec!["resume", file, "clients/7.may", "--approve", "call_1"], 0, "1 of 1 calls decided"),
+        (vec!["resume", file, "clients/7.may", "--approve", "call_1"], 0, "1 of 1 call decided"),
         (vec!["resume", file, "clients/7.may", "--deny", "call_1"], 1, "it is decided"),
         (vec!["journal", "check", file], 0, "runs: 1, with 4 entries"),
         (vec!["journal", "calls", file], 0, "no calls"),

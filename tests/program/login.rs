@@ -68,7 +68,7 @@ async fn who_signs_in_sees_the_tools_until_they_sign_out() {
     run(&["logout", "s"]).await.check(0, "not signed in at s", "");
     run(&["list"]).await.check(4, "", advice);
 
-    run(&["login", "t"]).await.check(3, "", "there is no server `t`: there are s, program");
+    run(&["login", "t"]).await.check(3, "", "there is no server `t`: The servers are s, program");
     run(&["login", "program"]).await.check(1, "", "the server is a program");
     let told = run(&["logout", "program", "--json"]).await;
     assert_eq!(told.json()["error"], "program is a program: it has no sign-in");

@@ -165,7 +165,8 @@ async fn a_job_that_panics_ends_as_failed() {
 #[tokio::test(start_paused = true)]
 async fn a_timeout_says_which_limit_it_was_and_how_it_is_raised() {
     const ALL: &str = "2s, the timeout of all tools (`ToolBoxBuilder::timeout`,";
-    const OWN: &str = "1s, its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`; for the tools of a server `\"timeout\"` in toolbox.jsonc, or `\"maxTotalTimeout\"`, up to which progress extends it)";
+    const OWN: &str = "1s, its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`)";
+    const SERVER: &str = "1s, the timeout of its server's tools (`\"timeout\"` in toolbox.jsonc,";
     const LEFT: &str = "500ms, the time that was left to the call (`ToolContext::with_deadline`,";
     let hangs = waits("hangs", |_| std::future::pending());
     let own = hangs.clone().with_timeout(Duration::from_secs(1));
@@ -175,6 +176,7 @@ async fn a_timeout_says_which_limit_it_was_and_how_it_is_raised() {
         (hangs.clone(), None, ALL),
         (own.clone(), None, OWN),
         (layered, None, OWN),
+        (own.clone().from_source("files"), None, SERVER),
         (own.clone(), Some(half), LEFT),
         (own.clone(), Some(3 * second), OWN),
         (hangs, Some(half), LEFT),

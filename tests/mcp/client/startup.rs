@@ -122,10 +122,21 @@ async fn at_once(futures: impl Iterator<Item = impl Future<Output = ()> + Send +
 
 #[tokio::test]
 async fn a_child_that_ends_is_described_at_once() {
-    let cases: [(&str, &[&str], &[&str]); 6] = [
+    let cases: [(&str, &[&str], &[&str]); 8] = [
         ("exit 0", &["exited with code 0; it printed nothing"], &["answer within"]),
         ("exit 3", &["exited with code 3; it printed nothing"], &["answer within"]),
         ("echo no config >&2; exit 1", &["code 1; its last words: no config"], &["printed"]),
+        // The line that names the error stands above the stack.
+        (
+            "printf 'node:internal\\nError: Cannot find module x\\n  at a (Error: b.js:1)\\n  at c\\n  at d\\n\\nNode.js v22\\n' >&2; exit 1",
+            &["last words: Error: Cannot find module x / at d / Node.js v22"],
+            &["node:internal"],
+        ),
+        (
+            "printf 'error: one\\nfatal: two\\nthree\\nfour\\nfive\\n' >&2; exit 1",
+            &["last words: fatal: two / four / five"],
+            &[],
+        ),
         (
             "echo no config; printf 'see the docs'; exit 1",
             &["1 line that is no message, `no config`; it printed `see the docs` without"],

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::outcome::{Exit, Outcome, Problem, exit_of};
 use super::program::{Configured, no_server};
 use super::source::ToolSource;
-use super::text::line;
+use super::text::{counted, line};
 use crate::mcp::{ApproveError, ServerState, ServerStatus};
 
 /// Shows the withheld definitions of a server, or of all; with the digest of what was shown,
@@ -37,7 +37,7 @@ pub(super) fn approve(
             Ok(()) => {
                 let tools = servers.status().iter().find(wanted).map_or(0, |now| now.tools.len());
                 let value = json!({"file": file, "approved": [{"server": name, "tools": tools}]});
-                Outcome::fine(format!("approved of {tools} tools of {name}"), value)
+                Outcome::fine(format!("approved of {} of {name}", counted(tools, "tool")), value)
             }
             Err(error @ ApproveError::Changed(_)) => {
                 let mut shown = shown(statuses.iter().filter(wanted));

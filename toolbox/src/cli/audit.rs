@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::arguments::{AuditArguments, AuditCommand};
 use super::outcome::{Exit, Outcome};
+use super::progress::Progress;
 use crate::audit::{AuditCheck, AuditError, AuditLog};
 
 /// Opens the log that a command line asks for.
@@ -30,7 +31,10 @@ fn verify(files: &[PathBuf], head: Option<String>, from: u64) -> Outcome {
     if let Some(head) = head {
         check = check.head(head);
     }
-    let report = match check.run() {
+    let work = Progress::of_work("checking the log");
+    let report = check.run();
+    drop(work);
+    let report = match report {
         Ok(report) => report,
         Err(AuditError::Broken(line)) => {
             let mut outcome = Outcome::failed(Exit::Failed, line.to_string());

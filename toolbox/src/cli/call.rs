@@ -1,5 +1,6 @@
 //! `call`: one call of one tool.
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 
@@ -39,8 +40,8 @@ pub(super) async fn call(
     let arguments = match arguments_json {
         Ok(arguments) => arguments,
         Err(what) => {
-            let next = format!("`show {}` lists its arguments", line(&wanted.tool));
-            return Outcome::failed(Exit::Usage, format!("{what}; {next}"));
+            let next = format!("`{} show {}`", source.program, line(&wanted.tool));
+            return Outcome::failed(Exit::Usage, format!("{what}; {next} says what it takes"));
         }
     };
     let mut toolbox = source.toolbox.filtered(|other| other.name() == wanted.tool);
@@ -50,12 +51,13 @@ pub(super) async fn call(
     if wanted.yes {
         toolbox.register(tool.with_approver(|_| async { Decision::Approve }));
     }
-    let (context, progress) = call_context(&wanted.tool, cancelled);
-    let result = toolbox.call_in(&context, ToolCall::new("1", wanted.tool, arguments)).await;
+    let name = wanted.tool;
+    let (context, progress) = call_context(&name, cancelled);
+    let result = toolbox.call_in(&context, ToolCall::new("1", name.as_str(), arguments)).await;
     progress.end();
     let mut value = value_of(&result);
     if result.is_error() {
-        return failed(&result, value);
+        return failed(source, &name, &result, value);
     }
     let mut outcome = match save {
         Some(save) => saved(&save, result.content(), &mut value),
@@ -102,12 +104,16 @@ fn value_of(result: &ToolResult) -> Value {
 }
 
 /// Returns the outcome of a call that failed.
-fn failed(result: &ToolResult, value: Value) -> Outcome {
+fn failed(source: &ToolSource, name: &str, result: &ToolResult, value: Value) -> Outcome {
     let mut complaint = format!("error: {}", clean(&result.text()));
     match result.failure_kind() {
         Some(FailureKind::NotApproved) => complaint.push_str("\nadd --yes to approve of the call"),
         Some(FailureKind::ResultTooLarge) => {
             complaint.push_str("\nadd --save FILE to write the whole result to a file");
+        }
+        Some(FailureKind::InvalidArguments) => {
+            let name = line(name);
+            let _ = write!(complaint, "\n`{} show {name}` says what it takes", source.program);
         }
         _ => {}
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::account::{Account, Size};
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::ToolSource;
-use super::text::{grouped, line};
+use super::text::{counted, grouped, line};
 use crate::definition::ToolDefinition;
 use crate::mcp::{ServerState, ServerStatus, Servers};
 use crate::page::notes;
@@ -50,7 +50,10 @@ pub(super) async fn check(source: &ToolSource, max_tokens: Option<usize>, paint:
     outcome.exit = exit_of(&source.problems);
     if outcome.exit == Exit::Fine && broken > 0 {
         outcome.exit = Exit::Failed;
-        outcome.complaint = format!("{broken} tools have schemas that are none");
+        outcome.complaint = match broken {
+            1 => "one tool has a schema that is none".to_owned(),
+            all => format!("{all} tools have schemas that are none"),
+        };
     }
     let tokens = account.definitions.tokens;
     if outcome.exit == Exit::Fine
@@ -115,7 +118,7 @@ fn server_line(status: &ServerStatus, paint: Paint) -> String {
     let mut text = paint.bold(&line(&status.name));
     match status.state {
         ServerState::Ready => {
-            let _ = write!(text, ": {} tools", status.tools.len());
+            let _ = write!(text, ": {}", counted(status.tools.len(), "tool"));
             if let Some(version) = &status.protocol_version {
                 let _ = write!(text, ", protocol {}", line(version));
             }

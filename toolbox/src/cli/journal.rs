@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{JournalCommand, ResumeCommand};
 use super::outcome::{Exit, Outcome, Paint};
-use super::text::{cut, line};
+use super::text::{counted, cut, line};
 use crate::call::JobId;
 use crate::context::Decision;
 use crate::durable::{CallFilter, Journal, RecordedRun, RecordedRunState};
@@ -121,8 +121,8 @@ async fn decide(wanted: ResumeCommand) -> Result<Outcome, Fault> {
         return Err((Exit::Failed, format!("the run `{}` is at work again", run.key)));
     }
     let text = format!(
-        "{count} of {} calls decided; the run goes on where its program resumes it, or a worker has its agent",
-        run.pending.len()
+        "{count} of {} decided; the run goes on where its program resumes it, or a worker has its agent",
+        counted(run.pending.len(), "call")
     );
     Ok(Outcome::fine(text, json!({"key": run.key, "decided": count})))
 }

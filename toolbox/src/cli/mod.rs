@@ -86,6 +86,7 @@ use serde_json::json;
 use self::arguments::{CommonCommand, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
 use self::outcome::{Exit, Outcome, Paint, complain};
 use self::program::{Configured, Needed};
+use self::progress::Progress;
 use self::serve::unless_interrupted;
 use self::source::ToolSource;
 use self::text::line;
@@ -321,10 +322,14 @@ async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
     match command {
         CommonCommand::List => tools::list(source, paint),
         CommonCommand::Search { query, regex, limit } => {
+            let _work = Progress::of_work("searching");
             tools::search(source, &query, regex, limit, paint)
         }
         CommonCommand::Show { tool } => show::show(source, &tool, paint),
-        CommonCommand::Check { max_tokens } => check::check(source, max_tokens, paint).await,
+        CommonCommand::Check { max_tokens } => {
+            let _work = Progress::of_work("checking");
+            check::check(source, max_tokens, paint).await
+        }
         CommonCommand::Call(wanted) => {
             cancelled_by_interrupt(async |token| call::call(source, wanted, token).await).await
         }

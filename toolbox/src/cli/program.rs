@@ -21,7 +21,7 @@ use crate::mcp::{
 };
 use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
-use crate::text::clean;
+use crate::text::{clean, nearest_n};
 
 /// The configuration of a run of the program.
 pub(super) struct Configured {
@@ -377,6 +377,13 @@ pub(super) fn no_server(name: &str, known: &[impl AsRef<str>]) -> String {
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     match known.as_slice() {
         [] => "the configuration has no server".to_owned(),
-        known => format!("there is no server `{}`: there are {}", line(name), known.join(", ")),
+        [only] => format!("there is no server `{}`: the only one is `{}`", line(name), line(only)),
+        known => {
+            let near = nearest_n(name, known.iter().copied(), 1);
+            let near = near.first().map(|near| format!("did you mean `{}`? ", line(near)));
+            let all = line(&known.join(", "));
+            let near = near.unwrap_or_default();
+            format!("there is no server `{}`: {near}The servers are {all}", line(name))
+        }
     }
 }

@@ -1,14 +1,19 @@
 //! Progress display on a terminal.
 
 use std::collections::HashMap;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::text::{cut, line};
 use super::waiting;
 use crate::mcp::{ServerStartup, ServerStatus};
 use crate::sync::Mutex;
+
+/// The time after which work is displayed.
+const SHOWN_AFTER: Duration = Duration::from_millis(500);
 
 /// Lines on standard error that are removed when their work is done; disabled without a terminal.
 pub(super) struct Progress {
@@ -16,6 +21,21 @@ pub(super) struct Progress {
     bar: ProgressBar,
     /// The servers that have not answered yet.
     open: Mutex<OpenServers>,
+}
+
+/// The display of work, until it is dropped.
+pub(super) struct WorkProgress {
+    thread: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Drop for WorkProgress {
+    fn drop(&mut self) {
+        if let Some((work, thread)) = self.thread.take() {
+            drop(work);
+            // What is printed next stands where the line was.
+            let _ = thread.join();
+        }
+    }
 }
 
 #[derive(Default)]
@@ -39,6 +59,24 @@ impl Progress {
     pub(super) fn of_call(tool: &str) -> Self {
         let bar = ProgressBar::no_length().with_prefix(line(tool));
         Self::styled(bar, "{spinner} {prefix} {msg}")
+    }
+
+    /// Returns the display for work that takes longer than half a second; until then nothing is
+    /// displayed.
+    pub(super) fn of_work(what: &'static str) -> WorkProgress {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let bar = bar.with_style(style("{spinner} {msg}, {elapsed}")).with_message(what);
+        let (work, end) = mpsc::channel();
+        // The work may keep the thread of the runtime busy.
+        let thread = std::thread::spawn(move || {
+            if end.recv_timeout(SHOWN_AFTER) == Err(RecvTimeoutError::Timeout) {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                bar.enable_steady_tick(Duration::from_millis(100));
+                let _ = end.recv();
+                bar.finish_and_clear();
+            }
+        });
+        WorkProgress { thread: Some((work, thread)) }
     }
 
     fn styled(bar: ProgressBar, template: &str) -> Self {

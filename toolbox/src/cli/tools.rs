@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::{ToolSource, described};
-use super::text::{cut, line};
+use super::text::{counted, cut, line};
 use crate::search::Catalog;
 use crate::text::{clean, nearest_n};
 use crate::tool::Tool;
@@ -69,8 +69,10 @@ pub(super) fn search(
     let mut outcome = Outcome::fine(columns(pairs, paint), value);
     if hits.is_empty() {
         outcome.exit = not_there(source);
-        outcome.complaint =
-            format!("nothing was found among {} tools; try other words", catalog.len());
+        outcome.complaint = match catalog.len() {
+            0 => "there are no tools".to_owned(),
+            all => format!("nothing was found among {}; try other words", counted(all, "tool")),
+        };
     }
     outcome
 }

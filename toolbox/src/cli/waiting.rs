@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::outcome::complain;
-use super::text::{cut, line};
+use super::text::{counted, cut, line};
 use crate::mcp::{ServerStartup, ServerState, ServerStatus};
 use crate::sync::Mutex;
 
@@ -50,7 +50,7 @@ impl StatusLog {
         let name = &status.name;
         match (status.state, &status.startup) {
             (ServerState::Ready, _) => {
-                complain(&format!("{name}: ready, {} tools", status.tools.len()));
+                complain(&format!("{name}: ready, {}", counted(status.tools.len(), "tool")));
             }
             (ServerState::Failed, _) => {
                 let why = status.error.as_deref().map(line).unwrap_or_default();

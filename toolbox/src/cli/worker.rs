@@ -7,7 +7,7 @@ use super::gateway::PATIENCE;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, of_mount};
 use super::serve::{interrupted, unless_interrupted};
-use super::text::line;
+use super::text::{counted, line};
 use super::waiting::logged;
 use crate::collection::ToolBox;
 use crate::fleet::{FleetError, FleetOptions, Worker};
@@ -120,7 +120,7 @@ async fn report(worker: &Worker) {
     loop {
         let status = worker.status();
         if status.tools != tools {
-            complain(&format!("offers {} tools", status.tools.len()));
+            complain(&format!("offers {}", counted(status.tools.len(), "tool")));
         }
         for (tool, reason) in status.withheld.iter().filter(|own| !withheld.contains(*own)) {
             complain(&format!("{} is not offered: {}", line(tool), line(reason)));

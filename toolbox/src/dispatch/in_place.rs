@@ -32,7 +32,7 @@ pub(super) async fn run(
     let call = tool.handler_call(context, text, settings.argument_depth);
     let first = poll_fn(|wakers| Poll::Ready(first_poll(tool, &call, result, wakers)));
     if let Some(future) = first.await {
-        let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
+        let timeout = Timeout::of_tool(tool, settings.timeout);
         let mut run = SupervisedCall::new(future, tool, context, timeout).polled();
         run.of_handler = !tool.running.relays;
         *result = Some(run.await);

@@ -353,7 +353,7 @@ impl OwnedCall {
     /// Returns the timeout of the tool. That of the box does not apply to background jobs.
     fn timeout(&self, of_box: bool) -> Option<Timeout> {
         let of_box = self.shared.settings.timeout.filter(|_| of_box);
-        let own = Timeout::of_tool(self.tool.inner().running.timeout, of_box);
+        let own = Timeout::of_tool(self.tool.inner(), of_box);
         let left = Timeout::until_deadline(&self.context);
         own.into_iter().chain(left).min_by_key(|timeout| timeout.limit)
     }

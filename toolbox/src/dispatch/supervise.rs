@@ -128,6 +128,7 @@ pub(super) struct Timeout {
 #[derive(Clone, Copy)]
 pub(super) enum TimeoutSource {
     Tool,
+    Server,
     ToolBox,
     Deadline,
 }
@@ -140,8 +141,11 @@ impl Timeout {
 
     /// Returns the tool's own timeout, or the box's if the tool has none.
     #[inline]
-    pub(super) fn of_tool(own: Option<Duration>, of_box: Option<Duration>) -> Option<Self> {
-        match own {
+    pub(super) fn of_tool(tool: &ToolInner, of_box: Option<Duration>) -> Option<Self> {
+        match tool.running.timeout {
+            Some(limit) if tool.source.is_some() => {
+                Some(Self { limit, set_by: TimeoutSource::Server })
+            }
             Some(limit) => Some(Self { limit, set_by: TimeoutSource::Tool }),
             None => of_box.map(|limit| Self { limit, set_by: TimeoutSource::ToolBox }),
         }
@@ -152,8 +156,9 @@ impl TimeoutSource {
     /// Returns the name of the limit and the way to raise it.
     fn explanation(self) -> &'static str {
         match self {
-            Self::Tool => {
-                ", its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`; for the tools of a server `\"timeout\"` in toolbox.jsonc, or `\"maxTotalTimeout\"`, up to which progress extends it)"
+            Self::Tool => ", its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`)",
+            Self::Server => {
+                ", the timeout of its server's tools (`\"timeout\"` in toolbox.jsonc, or `\"maxTotalTimeout\"`, up to which progress extends it; in a program `Tool::with_timeout`)"
             }
             Self::ToolBox => {
                 ", the timeout of all tools (`ToolBoxBuilder::timeout`, or `#[tool(timeout = \"..\")]` for one)"

@@ -33,14 +33,21 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// Keeps the current contents of a file beside it, under a new name. Of a missing file, the backup
-/// is empty.
-pub(super) fn back_up(path: &Path) -> io::Result<PathBuf> {
-    keep(path, BACKUP)
+/// Keeps the current contents of a file beside it, under a number that all files of one run have.
+/// Of a missing file, the backup is empty.
+pub(super) fn back_up(path: &Path, number: u32) -> io::Result<PathBuf> {
+    keep(path, BACKUP, number)
 }
 
-/// Keeps the current contents of a file beside it, under the first free name of a kind.
-fn keep(path: &Path, kind: &str) -> io::Result<PathBuf> {
+/// Returns the number of the last backup of a file.
+pub(super) fn last_backup(path: &Path) -> Option<u32> {
+    let is_there = |number: &u32| numbered(path, BACKUP, *number).symlink_metadata().is_ok();
+    (1..=MAX_BACKUPS).rev().find(is_there)
+}
+
+/// Keeps the current contents of a file beside it, under the first free name of a kind from a
+/// number on.
+fn keep(path: &Path, kind: &str, first: u32) -> io::Result<PathBuf> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -49,7 +56,7 @@ fn keep(path: &Path, kind: &str) -> io::Result<PathBuf> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    for number in 1..=MAX_BACKUPS {
+    for number in first..=MAX_BACKUPS {
         let kept = numbered(path, kind, number);
         let mut options = File::options();
         options.write(true).create_new(true);
@@ -70,15 +77,13 @@ fn keep(path: &Path, kind: &str) -> io::Result<PathBuf> {
     )))
 }
 
-/// Puts a file back from its last backup, byte for byte, and removes the backup; `None` if there is
-/// none. The contents that are replaced are kept under the path that is returned.
-pub(super) fn put_back(path: &Path) -> io::Result<Option<PathBuf>> {
-    let is_there = |number: &u32| numbered(path, BACKUP, *number).symlink_metadata().is_ok();
-    let Some(last) = (1..=MAX_BACKUPS).take_while(is_there).last() else { return Ok(None) };
-    let backup = numbered(path, BACKUP, last);
+/// Puts a file back from its backup of a number, byte for byte, and removes the backup. The contents
+/// that are replaced are kept under the path that is returned.
+pub(super) fn put_back(path: &Path, number: u32) -> io::Result<PathBuf> {
+    let backup = numbered(path, BACKUP, number);
     let bytes = fs::read(&backup)?;
     // Each under a name of its own: it may hold what was written since.
-    let undone = keep(path, UNDONE)?;
+    let undone = keep(path, UNDONE, 1)?;
     let is_there = path.symlink_metadata().is_ok();
     match bytes.is_empty() {
         true if is_there => fs::remove_file(path)?,
@@ -86,7 +91,7 @@ pub(super) fn put_back(path: &Path) -> io::Result<Option<PathBuf>> {
         false => replace(path, &bytes, Access::Unchanged)?,
     }
     fs::remove_file(backup)?;
-    Ok(Some(undone))
+    Ok(undone)
 }
 
 /// Returns the name of a kept file, beside the file itself.

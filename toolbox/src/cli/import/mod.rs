@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::arguments::ImportCommand;
 use super::outcome::{Exit, Outcome};
 use super::program::FileWidth;
-use super::text::{cut, line};
+use super::text::{counted, cut, line};
 use crate::disk::Access;
 use crate::mcp::fitting_server_name;
 use document::SettingsDocument;
@@ -127,12 +127,16 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
         Err(problem) => return Outcome::failed(Exit::Config, problem.summary()),
     };
     let folders = UserFolders::of_environment();
-    let (files, left): (Vec<_>, Vec<_>) = hosts::files(&folders, &wanted.from)
-        .into_iter()
-        .partition(|file| wanted.project || file.project.is_none());
+    let is_meant = |file: &HostFile| wanted.project || file.project.is_none();
+    let (files, left): (Vec<_>, Vec<_>) =
+        hosts::files(&folders, &wanted.from).into_iter().partition(is_meant);
     if wanted.undo {
         return undo(&path, &files, wanted.from.is_empty());
     }
+    // A run has a number, which the backups of all its files have.
+    let known: Vec<HostFile> = hosts::files(&folders, &[]).into_iter().filter(is_meant).collect();
+    let last = known.iter().map(|file| file.path.as_path()).chain([path.as_path()]);
+    let last = last.filter_map(files::last_backup).max();
     let mut ours = match Ours::read(path.clone()) {
         Ok(ours) => ours,
         Err(fault) => {
@@ -145,12 +149,13 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
     let mut written = Ok(None);
     let width = FileWidth::of(&path);
     let writes = wanted.write && !wanted.dry_run;
+    let number = last.map_or(1, |last| last + 1);
     if writes && ours.is_changed {
-        written = ours.write().map(Some);
+        written = ours.write(number).map(Some);
     }
     if writes && wanted.point && written.is_ok() {
         for file in &mut imported {
-            point(file, &path);
+            point(file, &path, number);
         }
     }
     let unread = if wanted.from.is_empty() { hosts::unread(&folders) } else { Vec::new() };
@@ -318,7 +323,7 @@ fn is_gateway(value: &Value) -> bool {
 }
 
 /// Replaces the servers that were taken by the gateway, in the file of the program.
-fn point(imported: &mut ImportedFile, config: &Path) {
+fn point(imported: &mut ImportedFile, config: &Path, number: u32) {
     let has_gateway = imported.servers.iter().any(|server| server.state == ImportState::Gateway);
     let taken: Vec<&Imported> = imported
         .servers
@@ -343,7 +348,7 @@ fn point(imported: &mut ImportedFile, config: &Path) {
                 return Err("its list of servers is no object".to_owned());
             }
         }
-        ours::written(&imported.file.path, &document.text(), Access::Unchanged)
+        ours::written(&imported.file.path, &document.text(), Access::Unchanged, number)
     })();
     match changed {
         Ok(backup) => imported.backup = Some(backup),
@@ -394,20 +399,26 @@ fn leads_out(file: &HostFile) -> bool {
     }
 }
 
-/// Puts the configuration and the files of other programs back.
+/// Puts the configuration and the files of other programs back, as they were before the last run
+/// that changed one of them.
 fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
     let of_hosts = files.iter().map(|file| {
         let safe = if leads_out(file) { Err(LEADS_OUT.to_owned()) } else { Ok(()) };
         (file.path.as_path(), safe)
     });
     let own = all.then_some((config, Ok(())));
+    let changed = of_hosts
+        .chain(own)
+        .filter_map(|(path, safe)| files::last_backup(path).map(|number| (number, path, safe)));
+    let changed: Vec<(u32, &Path, Result<(), String>)> = changed.collect();
+    let last = changed.iter().map(|(number, ..)| *number).max().unwrap_or_default();
     let (mut text, mut values, mut failed) = (String::new(), Vec::new(), false);
-    for (path, safe) in of_hosts.chain(own) {
+    for (_, path, safe) in changed.into_iter().filter(|(number, ..)| *number == last) {
         let shown = line(&path.display().to_string());
-        let done = safe.and_then(|()| files::put_back(path).map_err(|error| error.to_string()));
+        let done =
+            safe.and_then(|()| files::put_back(path, last).map_err(|error| error.to_string()));
         match done {
-            Ok(None) => {}
-            Ok(Some(before)) => {
+            Ok(before) => {
                 let kept = line(&before.display().to_string());
                 let _ = writeln!(text, "{shown} is as it was; what it was until now is in {kept}");
                 values.push(json!({"file": shown, "undone": kept}));
@@ -469,7 +480,11 @@ fn report(
     let new =
         imported.iter().flat_map(|file| &file.servers).filter(|server| is_new(server)).count();
     if !wanted.write && new > 0 {
-        let _ = writeln!(text, "nothing was written: --write adds {new} servers to {shown}");
+        let _ = writeln!(
+            text,
+            "nothing was written: --write adds {} to {shown}",
+            counted(new, "server")
+        );
     }
     if wanted.point && !wanted.write {
         text.push_str("--point changes the files of other programs together with --write\n");

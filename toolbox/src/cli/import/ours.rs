@@ -98,7 +98,7 @@ impl Ours {
     }
 
     /// Writes the configuration, for its owner alone, and returns the backup of the one before.
-    pub(super) fn write(&self) -> Result<PathBuf, String> {
+    pub(super) fn write(&self, number: u32) -> Result<PathBuf, String> {
         let text = self.document.text();
         let faults = |text: &str| Config::parse(text, &self.path, any_variable).1.len();
         let before =
@@ -107,7 +107,7 @@ impl Ours {
         if faults(&text) > before {
             return Err("the result would have faults; nothing was written".to_owned());
         }
-        written(&self.path, &text, Access::Owner)
+        written(&self.path, &text, Access::Owner, number)
     }
 }
 
@@ -137,10 +137,15 @@ fn any_variable(name: &str) -> Option<String> {
     Some(format!("http://{name}"))
 }
 
-/// Keeps a file beside itself and replaces it; returns the backup.
-pub(super) fn written(path: &Path, text: &str, access: Access) -> Result<PathBuf, String> {
+/// Keeps a file beside itself and replaces it; returns the backup, which has the number of the run.
+pub(super) fn written(
+    path: &Path,
+    text: &str,
+    access: Access,
+    number: u32,
+) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{} cannot be written: {error}", path.display());
-    let backup = files::back_up(path).map_err(failed)?;
+    let backup = files::back_up(path, number).map_err(failed)?;
     replace(path, text.as_bytes(), access).map_err(failed)?;
     Ok(backup)
 }

@@ -53,9 +53,14 @@ impl ChildOutput {
     }
 
     /// Returns the last lines of the error stream as one; `None` if it said nothing.
+    ///
+    /// If an error is named before them, as above a stack trace, its line is the first of them.
     pub(in crate::mcp::client) fn last_words(&self) -> Option<String> {
         let lines = self.lines();
-        let last = lines[lines.len().saturating_sub(LAST_LINES)..].iter();
+        let (before, last) = lines.split_at(lines.len().saturating_sub(LAST_LINES));
+        let is_named = last.iter().any(|line| names_error(line));
+        let error = before.iter().rfind(|line| !is_named && names_error(line));
+        let last = error.into_iter().chain(&last[usize::from(error.is_some())..]);
         let last: Vec<String> = last.map(|line| quote(line, LINE)).collect();
         (!last.is_empty()).then(|| last.join(" / "))
     }
@@ -92,4 +97,20 @@ impl ChildOutput {
         let text = text::clean(&text).into_owned();
         self.hidden.iter().fold(text, |text, (name, value)| text.replace(value, name))
     }
+}
+
+/// Returns `true` for a line that says what went wrong, as runtimes begin a stack trace: `Error: ..`,
+/// `TypeError [CODE]: ..`, `thread 'main' panicked at ..`.
+fn names_error(line: &str) -> bool {
+    if line.contains(" panicked at ") {
+        return true;
+    }
+    let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    // A frame of a stack trace may name an error as well.
+    line.contains(':')
+        && !line.starts_with("at ")
+        && words.take(3).any(|word| {
+            ["Error", "Exception"].iter().any(|end| word.ends_with(end))
+                || ["error", "fatal", "panic", "ERROR", "FATAL"].contains(&word)
+        })
 }
