@@ -686,8 +686,8 @@ fn an_undo_is_of_one_run() {
     let text = |name: &str| json!({"mcpServers": {name: {"command": name}}}).to_string();
     let all = [".cursor/mcp.json", ".codeium/windsurf/mcp_config.json", "ours.jsonc"];
     let read = || all.map(|file| user.read(file));
-    user.write(all[0], &text("a"));
-    user.write(all[1], &text("b"));
+    user.write(all[0], text("a"));
+    user.write(all[1], text("b"));
     user.write(all[2], r#"{"mcp": {}}"#);
     let mut states = vec![read()];
     // The last of these runs changes no configuration.
@@ -695,7 +695,7 @@ fn an_undo_is_of_one_run() {
         user.run(&[&["import", "--write", "--point"], &words[..]].concat()).check(0, "", "");
         states.push(read());
     }
-    user.write(all[0], &text("b"));
+    user.write(all[0], text("b"));
     states.push(read());
     user.run(&["import", "--write", "--point", "--from", "cursor"]).check(0, "", "");
     assert_eq!(read()[2], states[3][2]);

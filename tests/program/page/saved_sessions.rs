@@ -109,9 +109,11 @@ async fn one_unreadable_session_ends_no_other() {
     }
 }
 
+type Cut = fn(&[u8]) -> Vec<u8>;
+
 #[tokio::test]
 async fn a_file_that_is_no_list_of_sessions_gives_no_number_again() {
-    let texts: [(&str, fn(&[u8]) -> Vec<u8>); 5] = [
+    let texts: [(&str, Cut); 5] = [
         ("no JSON", |_| b"no sessions at all".to_vec()),
         ("nothing", |_| Vec::new()),
         ("half of it", |text| text[..text.len() / 2].to_vec()),
