@@ -431,7 +431,7 @@ async fn an_owner_that_lives_keeps_its_calls_whatever_the_file_is_called() {
     }
     // What happens to the file and its locks, and the name by which another process opens it.
     type Case = (&'static str, fn(&Path) -> PathBuf);
-    let cases: [Case; 8] = [
+    let cases: [Case; 12] = [
         ("the same name", |path| path.to_owned()),
         ("a link beside it", |path| {
             symlink(path, path.with_file_name("other.db")).unwrap();
@@ -450,6 +450,34 @@ async fn an_owner_that_lives_keeps_its_calls_whatever_the_file_is_called() {
         ("a longer way", |path| {
             create_dir(path.with_file_name("deep")).unwrap();
             path.with_file_name("deep").join("../j.db")
+        }),
+        ("the name of an open file", |path| {
+            let file = std::fs::File::open(path).unwrap();
+            let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+            // It stays open for as long as the process.
+            std::mem::forget(file);
+            name.into()
+        }),
+        ("a folder that was renamed", |path| {
+            let folder = path.parent().unwrap();
+            let renamed = folder.with_extension("renamed");
+            rename(folder, &renamed).unwrap();
+            symlink(&renamed, folder).unwrap();
+            renamed.join("j.db")
+        }),
+        ("the locks are replaced by others of their names", |path| {
+            for file in std::fs::read_dir(workers(path)).unwrap().flatten() {
+                std::fs::remove_file(file.path()).unwrap();
+                std::fs::write(file.path(), "").unwrap();
+            }
+            path.to_owned()
+        }),
+        ("the folder of the locks is another's", |path| {
+            let other = path.with_file_name("other.workers");
+            create_dir(&other).unwrap();
+            remove_dir_all(workers(path)).unwrap();
+            symlink(&other, workers(path)).unwrap();
+            path.to_owned()
         }),
         ("the locks are cleaned away", |path| {
             remove_dir_all(workers(path)).unwrap();
@@ -487,6 +515,7 @@ async fn an_owner_that_lives_keeps_its_calls_whatever_the_file_is_called() {
         stalled.worker.await.unwrap();
         let kept = fixture.kept(&stalled.id).await;
         assert_eq!((kept.state, kept.attempt, kept.late), (CallState::Done, 1, 0), "{name}");
+        let _ = remove_dir_all(scratch.path().with_extension("renamed"));
     }
     // By a hard link, each would miss what the other wrote.
     let scratch = Scratch::new();

@@ -110,11 +110,21 @@ async fn a_worker_takes_over_no_name_with_another_definition() {
     // The name stays pinned though nobody offers it any more, until the other is approved.
     pair.serving.stop().await;
     soon("the tool is gone", || pair.toolbox.is_empty()).await;
-    let other = ToolBox::from(pay("Pays more", "string", "other"));
+    let digest = || {
+        let status = pair.mounted.status();
+        status.withheld.first().map(|offer| offer.digest.clone().expect("the digest of an offer"))
+    };
+    let other = ToolBox::from(pay("Pays more", "string", "another"));
+    let serving = Serving::of(pair.server.worker().await, &other).await;
+    soon("the other is withheld", || digest().is_some()).await;
+    let first = digest().unwrap();
+    // It changes again after somebody saw it.
+    serving.stop().await;
+    let other = ToolBox::from(pay("Pays most", "string", "other"));
     let _serving = Serving::of(pair.server.worker().await, &other).await;
-    soon("the other is withheld", || !pair.mounted.status().withheld.is_empty()).await;
-    let shown =
-        pair.mounted.status().withheld[0].digest.clone().expect("the digest of what is shown");
+    soon("the last is withheld", || digest().is_some_and(|digest| digest != first)).await;
+    let shown = digest().unwrap();
+    assert!(!pair.mounted.approve("pay", &first));
     assert!(pair.toolbox.is_empty() && !pair.mounted.approve("refund", &shown));
     // Another mount of the connection has the same pins.
     let second = ToolBox::new();
