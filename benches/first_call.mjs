@@ -38,7 +38,7 @@ const programs = {
     link: /http:\S+#token=\w+/,
     async call(page) {
       await page.getByRole("link", { name: "Try", exact: true }).click();
-      await page.getByText("inspected_add", { exact: true }).first().click();
+      await page.getByText("add", { exact: true }).first().click();
       const form = page.getByRole("form", { name: "Arguments" });
       await form.locator('[data-path="a"] input').last().fill("40");
       await form.locator('[data-path="b"] input').last().fill("2");

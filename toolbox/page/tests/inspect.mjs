@@ -69,7 +69,7 @@ export function register() {
     const kind = mode[0] ?? "handshake";
 
     inspected(`a prompt is completed, got, and shown as messages (${kind})`, server, async (page) => {
-      await choose(page, "Prompts", "inspected_review");
+      await choose(page, "Prompts", "review");
       await page.getByRole("textbox", { name: "tone" }).fill("ki");
       await page.getByRole("textbox", { name: "code (required)" }).focus();
       await page.getByRole("textbox", { name: "tone" }).focus();
@@ -108,13 +108,13 @@ export function register() {
       // In another browser, so that this page stays as it is.
       const other = await open(await context(), { link: await another(page) });
       for (;;) {
-        await tryTool(other, "inspected_told");
+        await tryTool(other, "told");
         const told = await call(other);
         if (/\b1\b/.test(await told.getByRole("group", { name: "Text of the result" }).innerText())) {
           break;
         }
       }
-      await tryTool(other, "inspected_touch");
+      await tryTool(other, "touch");
       await call(other);
       await page.getByText(/Changed 1 time, .*, after it was read/).waitFor();
       await page.getByRole("button", { name: "Read", exact: true }).click();
@@ -124,7 +124,7 @@ export function register() {
     });
 
     inspected(`frames both ways, filtered, with times, and a server without faults (${kind})`, server, async (page) => {
-      await tryTool(page, "inspected_told");
+      await tryTool(page, "told");
       await call(page);
       await tab(page, "Protocol");
       await rows(page, "Frames").filter({ hasText: "server/discover" }).first().waitFor();
@@ -153,7 +153,7 @@ export function register() {
   }
 
   inspected("a question in the middle of a prompt is answered by its form", [program("offering"), "modern"], async (page) => {
-    await choose(page, "Prompts", "inspected_ask");
+    await choose(page, "Prompts", "ask");
     await page.getByRole("button", { name: "Get the prompt" }).click();
     await page.getByRole("link", { name: /1 waits for you in Approvals/ }).waitFor();
     const other = await open(await context(), { link: await another(page) });
@@ -165,7 +165,7 @@ export function register() {
   });
 
   inspected("a question of an older server in the middle of a call is answered by its form", [program("asking")], async (page) => {
-    await tryTool(page, "inspected_ask");
+    await tryTool(page, "ask");
     const form = { type: "object", properties: { shelf: { type: "string" } }, required: ["shelf"] };
     await fill(page, { method: "elicitation/create", params: { message: "Which shelf?", requestedSchema: form } });
     await page.getByRole("button", { name: "Call", exact: true }).click();
@@ -184,7 +184,7 @@ export function register() {
 
   inspected("what breaks the protocol is named, and leads to its frame", [program("misbehaving")], async (page) => {
     for (const tool of ["foreign_id", "twice", "both", "string_id", "progress"]) {
-      await tryTool(page, `inspected_${tool}`);
+      await tryTool(page, `${tool}`);
       await call(page);
     }
     await tab(page, "Protocol");
@@ -207,7 +207,7 @@ export function register() {
     const own = await startProgram("toolbox-program", ["inspect", `http://127.0.0.1:${server.address().port}/mcp`]);
     try {
       const page = await open(await context(), own);
-      await tryTool(page, "inspected_bake");
+      await tryTool(page, "bake");
       await page.getByRole("button", { name: "Call", exact: true }).click();
       const other = await open(await context(), { link: await another(page) });
       await tab(other, "Protocol");
@@ -229,7 +229,7 @@ export function register() {
     await tab(page, "Protocol");
     await page.getByRole("button", { name: "Notifications" }).click();
     const other = await open(await context(), { link: await another(page) });
-    await tryTool(other, "inspected_progress");
+    await tryTool(other, "progress");
     await call(other);
     await rows(page, "Frames").filter({ hasText: "notifications/progress" }).nth(2).waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
@@ -252,7 +252,7 @@ export function register() {
   });
 
   inspected("texts of a hostile server are inert in every tab", [program("misbehaving"), "list", "hostile"], async (page) => {
-    await tryTool(page, "inspected_talk_dirty");
+    await tryTool(page, "talk_dirty");
     await call(page);
     await tab(page, "Protocol");
     await page.getByRole("searchbox").fill("tools/list");
@@ -276,13 +276,13 @@ export function register() {
   });
 
   inspected("a server that ends says why, and its frames stay", [program("misbehaving")], async (page) => {
-    await tryTool(page, "inspected_die");
+    await tryTool(page, "die");
     await call(page);
     await tab(page, "Protocol");
     await rows(page, "Frames").filter({ hasText: "tools/call" }).first().waitFor();
     await tab(page, "Tools");
     // It is started again by itself, with the next connection.
-    await page.getByRole("listbox", { name: "Tools" }).getByRole("option").filter({ hasText: "inspected_echo" }).waitFor();
+    await page.getByRole("listbox", { name: "Tools" }).getByRole("option").filter({ hasText: "echo" }).waitFor();
   });
 
   for (const colorScheme of ["light", "dark"]) {
@@ -290,7 +290,7 @@ export function register() {
       `axe finds nothing serious, ${colorScheme}, wide and narrow`,
       [program("offering")],
       async (page) => {
-        await choose(page, "Prompts", "inspected_review");
+        await choose(page, "Prompts", "review");
         await page.getByRole("textbox", { name: "code (required)" }).fill("let x");
         await page.getByRole("button", { name: "Get the prompt" }).click();
         await page.getByRole("region", { name: "Messages" }).waitFor();
@@ -328,8 +328,8 @@ export function register() {
 
   if (EVERYTHING && existsSync(EVERYTHING)) {
     inspected("the server `everything` of the protocol's authors", ["node", EVERYTHING], async (page) => {
-      await rows(page, "Tools").filter({ hasText: "inspected_echo" }).first().waitFor();
-      await tryTool(page, "inspected_echo");
+      await rows(page, "Tools").filter({ hasText: "echo" }).first().waitFor();
+      await tryTool(page, "echo");
       await fill(page, { message: "hello" });
       const result = await call(page);
       await result.getByText("hello").first().waitFor();

@@ -59,6 +59,7 @@ async fn mount(
     let log = logged();
     let mut builder = Servers::builder()
         .server(NAME, server)
+        .bare_names()
         .relay_questions(true)
         .connect_when(Connect::InBackground)
         .on_change(move |status| {

@@ -106,6 +106,7 @@ pub(crate) fn fitting_server_name(name: &str) -> Option<String> {
 pub struct Names {
     /// In lower case.
     servers: Vec<String>,
+    are_bare: bool,
 }
 
 impl Names {
@@ -127,6 +128,12 @@ impl Names {
             names.servers.push(lower);
         }
         Ok(names)
+    }
+
+    /// Returns the naming of a box that has one server and nothing else: tools keep their names.
+    pub(crate) fn bare(mut self) -> Self {
+        self.are_bare = true;
+        self
     }
 
     /// Returns the names in the box for the tools of one server, in the order given.
@@ -154,14 +161,14 @@ impl Names {
             .collect()
     }
 
-    /// Returns `<server>_<tool>` if every provider accepts that name and it belongs to this server.
+    /// Returns `<server>_<tool>`, or the bare name, if every provider accepts that name and it belongs to this server.
     fn plain(&self, server: &str, tool: &str) -> Option<String> {
-        let name = format!("{server}_{tool}");
+        let name = if self.are_bare { tool.to_owned() } else { format!("{server}_{tool}") };
         let fits = |(at, c): (usize, char)| {
             c.is_ascii_alphabetic() || c == '_' || (at > 0 && (c.is_ascii_digit() || c == '-'))
         };
         let valid = !tool.is_empty() && name.len() <= MAX_LEN && name.char_indices().all(fits);
-        let owned = self.owner(&name) == Some(server.to_ascii_lowercase().as_str());
+        let owned = self.are_bare || self.owner(&name) == Some(server.to_ascii_lowercase().as_str());
         let reserved = RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
         (valid && owned && !reserved && !ends_in_digest(&name)).then_some(name)
     }

@@ -321,6 +321,7 @@ pub struct ServersBuilder {
     deferred: bool,
     lock_file: Option<PathBuf>,
     withhold_new: bool,
+    bare_names: bool,
     max_message_bytes: usize,
     relays_questions: bool,
     relays_apps: bool,
@@ -341,6 +342,7 @@ impl Default for ServersBuilder {
             deferred: false,
             lock_file: None,
             withhold_new: false,
+            bare_names: false,
             max_message_bytes: 16 * 1024 * 1024,
             relays_questions: false,
             relays_apps: false,
@@ -399,6 +401,12 @@ impl ServersBuilder {
     /// Start with a file that was not written without this option.
     pub fn withhold_new(mut self, withhold: bool) -> Self {
         self.withhold_new = withhold;
+        self
+    }
+
+    /// Keeps the names of tools and prompts as their server has them, for a box of one server.
+    pub(crate) fn bare_names(mut self) -> Self {
+        self.bare_names = true;
         self
     }
 
@@ -513,6 +521,7 @@ impl ServersBuilder {
     pub async fn mount(self, toolbox: &ToolBox) -> Result<Servers, MountServersError> {
         let names = Names::new(self.servers.iter().map(|(name, _)| name.as_str()))
             .map_err(MountServersError::Name)?;
+        let names = if self.bare_names { names.bare() } else { names };
         let common = ConnectionOptions {
             message: self.max_message_bytes.max(1),
             reporter: reporter_of(toolbox),
