@@ -39,6 +39,7 @@ mod services;
 mod steering;
 mod steps;
 mod streamed_calls;
+mod streams;
 mod types;
 mod wire;
 

@@ -44,6 +44,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("type", Form::Value, "type = SearchTool"),
     spec("timeout", Form::Value, "timeout = \"30s\""),
     spec("max_result_tokens", Form::Value, "max_result_tokens = 4000"),
+    spec("collect", Form::Value, "collect = \"last\""),
     spec("blocking", Form::Flag, "blocking"),
     spec("exclusive", Form::Flag, "exclusive"),
     spec("read_only", Form::Flag, "read_only"),

@@ -220,6 +220,17 @@ fn options(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
             .help("take `async` out of the function, or `blocking` out of the attribute")
             .note("`blocking` moves a synchronous function to threads where it may wait");
     }
+    if let (Some(span), Some(_), None) = (model.hints.blocking, &model.stream, function.asyncness) {
+        errors
+            .error_at(span, format!("{label} is `blocking` and returns a stream"))
+            .help("take `blocking` out of the attribute")
+            .note("a stream is read where it may not wait: let a thread fill a channel, and return the channel's stream");
+    }
+    if let (None, Some((_, span))) = (&model.stream, model.collect) {
+        errors
+            .error_at(span, format!("{label} collects a stream and returns nothing"))
+            .help("return a stream: `-> impl Stream<Item = String>`");
+    }
     if let (Some(_), Some(span)) = (model.hints.read_only, model.hints.destructive) {
         errors
             .error_at(span, format!("{label} is `read_only` and `destructive`"))

@@ -14,6 +14,7 @@ use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
 use crate::literal::{generic, is_non_zero, mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
+use crate::streams::{StreamItem, StreamModel};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
 pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
@@ -190,7 +191,7 @@ fn tool(
     let krate = &model.krate;
     let meta = meta(model, name);
     let schema = match model.kind {
-        Kind::Tool => output_schema(function),
+        Kind::Tool => output_schema(function, model),
         Kind::Prompt | Kind::Resource => quote!(::core::option::Option::None),
     };
     let arguments = &model.arguments;
@@ -209,7 +210,8 @@ fn tool(
     let described = signature(model);
     let this = local("this");
     // An async call owns a share of the set, a synchronous one borrows it.
-    let borrowed = if function.asyncness.is_some() { quote!(&#this) } else { quote!(#this) };
+    let is_async = function.asyncness.is_some() || model.stream.is_some();
+    let borrowed = if is_async { quote!(&#this) } else { quote!(#this) };
     let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
         ReceiverKind::Typed(ty) => {
             // The method's signature decides the type, and so whether a tool may take it.
@@ -219,15 +221,19 @@ fn tool(
         }
         _ => borrowed.clone(),
     });
-    let (make, wait) = match (&function.asyncness, &function.receiver) {
-        (Some(_), None) => (quote!(make_async), quote!(.await)),
-        (Some(_), Some(_)) => (quote!(make_async_of), quote!(.await)),
-        (None, None) => (quote!(make_sync), quote!()),
-        (None, Some(_)) => (quote!(make_sync_of), quote!()),
+    let make = match (is_async, &function.receiver) {
+        (true, None) => quote!(make_async),
+        (true, Some(_)) => quote!(make_async_of),
+        (false, None) => quote!(make_sync),
+        (false, Some(_)) => quote!(make_sync_of),
     };
+    let wait = function.asyncness.map(|_| quote!(.await));
     let (call, signature, refusal) = (local("call"), local("signature"), local("refusal"));
     let (describe, output) = (local("describe"), local("output"));
-    let finish = finish(function, model.kind, &output);
+    let finish = match &model.stream {
+        Some(stream) => collected(stream, function, &call, &output),
+        None => finish(function, model.kind, &output),
+    };
     let body = quote! {
         #(#slots)*
         let #describe = |#signature: &mut __private::SignatureBuilder| { #described };
@@ -237,7 +243,7 @@ fn tool(
         let #output = #called(#(#receiver,)* #(#takes),*) #wait;
         #finish
     };
-    let run = if function.asyncness.is_some() {
+    let run = if is_async {
         // The span makes the compiler point at the function when its future is not `Send`.
         let at = function.ident.span();
         quote_spanned!(at=> __must_be_send(async move { #body }))
@@ -355,7 +361,21 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
 }
 
 /// Returns the schema of the function's return type, if it can be named.
-fn output_schema(function: &Function) -> TokenStream {
+fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
+    if let Some(stream) = &model.stream {
+        let item = match &stream.item {
+            StreamItem::Spelled(item) => item.clone(),
+            StreamItem::OfStream => {
+                let stream = &stream.stream;
+                quote!(<#stream as __private::Stream>::Item)
+            }
+            StreamItem::Unknown => return quote!(::core::option::Option::None),
+        };
+        let item = with_lifetimes(item, "static");
+        let collect = Ident::new(stream.collect, Span::call_site());
+        let item = quote!((&&&&__private::returned::<#item>().success()).schema());
+        return quote!(__private::schema_of(__private::Collect::#collect, #item));
+    }
     let ty = match &function.output {
         None => quote!(()),
         Some(ty) if mentions_impl(ty) => return quote!(::core::option::Option::None),
@@ -567,6 +587,49 @@ fn finish(function: &Function, kind_of_function: Kind, output: &Ident) -> TokenS
                     ::core::result::Result::Err #failure
                 }
             }
+        }
+    }
+}
+
+/// Returns the code that collects the items of the function's output.
+///
+/// An item is converted as an output of its type would be.
+fn collected(
+    stream: &StreamModel,
+    function: &Function,
+    call: &Ident,
+    output: &Ident,
+) -> TokenStream {
+    let ends = ends(&stream.stream);
+    let collect = quote_spanned!(ends.0=> __private::collect);
+    let what = Ident::new(stream.collect, Span::call_site());
+    let (value, item) = (local("value"), local("item"));
+    let of_item = quote!((&&&&__private::kind_of(&#value)).kind());
+    let item_output =
+        convert(&value, &method(ends, &quote!(__Output<_>), "finish"), Some(&of_item));
+    let error = quote!((&&&__private::kind_of(&#value)).error());
+    let fail = |ends| convert(&value, &method(ends, &quote!(__Failure<_>), "fail"), Some(&error));
+    let item_failure = fail(ends);
+    let whole = self::ends(&function.output.to_token_stream());
+    let failure = fail(
+        function
+            .output
+            .as_ref()
+            .and_then(two_arguments)
+            .map_or(whole, |[_, error]| self::ends(&error)),
+    );
+    quote! {
+        match __private::Returned(#output).split() {
+            ::core::result::Result::Ok(#value) => {
+                #collect(#call, __private::Collect::#what, #value, |#item| {
+                    match __private::Returned(#item).split() {
+                        ::core::result::Result::Ok #item_output
+                        ::core::result::Result::Err #item_failure
+                    }
+                })
+                .await
+            }
+            ::core::result::Result::Err #failure
         }
     }
 }

@@ -15,6 +15,7 @@ mod kind;
 mod literal;
 mod manifest;
 mod model;
+mod streams;
 mod tools;
 mod toolset;
 mod uri;

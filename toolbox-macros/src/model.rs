@@ -13,6 +13,7 @@ use crate::hints;
 use crate::item::{Argument, Function};
 use crate::kind::Kind;
 use crate::manifest;
+use crate::streams::{self, StreamModel};
 use crate::uri::ResourceUri;
 
 /// A tool, a prompt or a resource.
@@ -38,6 +39,10 @@ pub(crate) struct ToolModel {
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) max_result_tokens: Option<usize>,
+    /// What is collected of a stream.
+    pub(crate) collect: Option<(&'static str, Span)>,
+    /// The stream that the function returns.
+    pub(crate) stream: Option<StreamModel>,
     pub(crate) hints: Hints,
     pub(crate) tags: Vec<LitStr>,
     pub(crate) examples: Vec<Example>,
@@ -174,6 +179,8 @@ impl ToolModel {
             title: None,
             timeout: None,
             max_result_tokens: None,
+            collect: None,
+            stream: None,
             hints: Hints::default(),
             tags: Vec::new(),
             examples: Vec::new(),
@@ -190,6 +197,10 @@ impl ToolModel {
         }
         for option in options {
             model.apply(option, errors);
+        }
+        if kind == Kind::Tool {
+            let collect = model.collect.map(|(collect, _)| collect);
+            model.stream = streams::of(function.output.as_ref(), collect);
         }
         model
     }
@@ -307,6 +318,7 @@ impl ToolModel {
             "mime_type" => self.mime_type = mime_type(option, errors),
             "public" => self.public = Some(span),
             "max_result_tokens" => self.max_result_tokens = max_result_tokens(option, errors),
+            "collect" => self.collect = streams::collect(option, errors),
             "blocking" => self.hints.blocking = Some(span),
             "exclusive" => self.hints.exclusive = Some(span),
             "background" => self.hints.background = Some(span),

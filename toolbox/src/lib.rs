@@ -39,6 +39,7 @@
 //! | collect, forbid and call tools | [`ToolBox`], [`ToolBoxBuilder`], [`ToolCall`], [`ToolResult`] |
 //! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
 //! | return more than text | [`Content`], [`IntoToolResult`](call::IntoToolResult), [`ToolError`], [`StructuredError`](call::StructuredError) |
+//! | stream from a tool | the module `stream` (feature `stream`) |
 //! | find one of many tools | the module `search` (feature `search`) |
 //! | tell a provider about tools | [`ToolDefinition`], [`dialect`], [`schema`] |
 //! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
@@ -135,6 +136,8 @@ pub mod search;
 mod sort;
 #[cfg(feature = "_store")]
 pub mod store;
+#[cfg(feature = "stream")]
+pub mod stream;
 mod sync;
 #[cfg(feature = "agent")]
 pub mod testing;

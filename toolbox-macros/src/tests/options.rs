@@ -1,7 +1,7 @@
 //! The options that the parser knows, the tables of the documentation, and their effect.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 
 use crate::args::{self, Form, OptionSpec};
 use crate::kind::Kind;
@@ -62,7 +62,12 @@ fn the_tables_of_the_documentation_are_the_options_of_the_parser() {
 }
 
 /// Returns the expansion of a function with an option, or without one.
-fn expanded(attribute: &str, argument: &TokenStream, option: Option<&str>) -> String {
+fn expanded(
+    attribute: &str,
+    argument: &TokenStream,
+    output: &TokenStream,
+    option: Option<&str>,
+) -> String {
     let option: TokenStream = option.unwrap_or_default().parse().expect("an option is tokens");
     let (options, arg) = match attribute {
         "arg" | "completed arg" => (quote!(), quote!(#[arg(#option)])),
@@ -70,7 +75,7 @@ fn expanded(attribute: &str, argument: &TokenStream, option: Option<&str>) -> St
     };
     let function = quote! {
         /// Searches.
-        fn look_up(#arg #argument) {}
+        fn look_up(#arg #argument) #output {}
     };
     let expansion = match attribute {
         "toolset" => crate::toolset::expand(options, &quote!(impl Library { #[tool] #function })),
@@ -101,8 +106,10 @@ fn each_option_of_the_parser_has_an_effect() {
                 "flatten" => quote!(query: Filter),
                 _ => quote!(query: &str),
             };
-            let without = expanded(attribute, &argument, None);
-            let with = expanded(attribute, &argument, Some(option.usage));
+            let output = (option.name == "collect").then(|| quote!(-> impl Stream<Item = u32>));
+            let output = output.to_token_stream();
+            let without = expanded(attribute, &argument, &output, None);
+            let with = expanded(attribute, &argument, &output, Some(option.usage));
             assert_ne!(with, without, "`{}` of `{attribute}` changes nothing", option.usage);
             let needs_feature = option.name == "pattern" && cfg!(not(feature = "pattern"));
             let refused = with.contains("compile_error");

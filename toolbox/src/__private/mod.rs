@@ -5,11 +5,15 @@ mod beside;
 mod kind;
 mod made;
 mod receiver;
+#[cfg(not(feature = "stream"))]
+mod without_stream;
 
 pub use beside::{
     MethodCompleter, PromptOutput, ResourceOutput, add_prompt, add_resource, completer,
     completer_of, make_prompt, make_resource,
 };
+#[cfg(feature = "stream")]
+pub use kind::{CollectedOutput, StreamKind};
 // Some of them for a short path in compiler messages.
 pub use kind::{
     AwaitedOutput, ExampleValue, FutureKind, KindOf, Returned, Side, ToolFailure, ToolOutput,
@@ -32,6 +36,13 @@ pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeU
 pub use crate::tool::SetOffers;
 pub use receiver::ToolReceiver;
 
+#[cfg(feature = "stream")]
+pub use crate::stream::{Collect, collect, schema_of};
+#[cfg(feature = "stream")]
+pub use futures_core::Stream;
+#[cfg(not(feature = "stream"))]
+pub use without_stream::{Collect, Stream, collect, schema_of};
+
 /// Items that expansions bring into scope: traits for their methods, and names that compiler
 /// messages display where the user's own code stands, each behind `__` so that it hides nothing.
 pub mod names {
@@ -39,6 +50,8 @@ pub mod names {
     pub use super::beside::{NoPrompt as _, NoResource as _};
     pub use super::beside::{PromptOutput as __Prompt, ResourceOutput as __Resource};
     pub use super::kind::NoTool as _;
+    #[cfg(feature = "stream")]
+    pub use super::kind::Streaming as _;
     pub use super::kind::{
         AroundText as _, Awaitable as _, Displayed as _, ExampleValue as __Example, Failing as _,
         Json as _, NoJson as _, NotResult as _, NotResultKind as _, OfText as _, OwnResult as _,

@@ -456,7 +456,7 @@ impl fmt::Debug for Run {
 
 /// A run as a stream of events. It goes on while it is waited for.
 ///
-/// With the feature `futures-core` it is a `futures_core::Stream`.
+/// With the feature `stream` it is a `futures_core::Stream`.
 #[must_use = "a run goes on only while its events or its outcome are waited for"]
 pub struct RunEvents {
     run: BoxFuture<'static, Result<RunOutcome, RunError>>,
@@ -505,9 +505,9 @@ impl RunEvents {
     }
 }
 
-/// With the feature `futures-core`. It ends as [`next`](RunEvents::next) does, and stays at its
+/// With the feature `stream`. It ends as [`next`](RunEvents::next) does, and stays at its
 /// end; the outcome is still there to be asked for.
-#[cfg(feature = "futures-core")]
+#[cfg(feature = "stream")]
 impl futures_core::Stream for RunEvents {
     type Item = Event;
 
@@ -519,7 +519,7 @@ impl futures_core::Stream for RunEvents {
     }
 }
 
-#[cfg(feature = "futures-core")]
+#[cfg(feature = "stream")]
 impl futures_core::FusedStream for RunEvents {
     fn is_terminated(&self) -> bool {
         self.outcome.is_some() && self.receiver.is_empty()

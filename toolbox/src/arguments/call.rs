@@ -105,6 +105,12 @@ impl<'given> HandlerCall<'given> {
         }
     }
 
+    /// Returns `true` if the tool has an output schema.
+    #[allow(dead_code, reason = "modules of features ask")]
+    pub(crate) fn has_output_schema(&self) -> bool {
+        self.definition.is_some_and(|own| own.output_schema.is_some())
+    }
+
     /// Returns the repairs of the arguments.
     pub(crate) fn into_repairs(self) -> Vec<Repair> {
         self.arena.into_repairs().unwrap_or_default()

@@ -585,6 +585,14 @@ impl ToolResult {
         self
     }
 
+    /// Returns the result with other parts, which are no JSON.
+    pub(crate) fn with_parts(mut self, parts: Vec<Content>) -> Self {
+        self.content = parts.into();
+        self.flags.structured = false;
+        self.flags.json = false;
+        self
+    }
+
     /// Returns `true` if the text is JSON of a type without a schema, which must not be cut.
     pub(crate) fn is_json(&self) -> bool {
         self.flags.json

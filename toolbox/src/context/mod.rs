@@ -31,7 +31,7 @@
 //! | cancel calls | [`CancellationToken`] |
 //! | decide on calls before they run | [`Approver`], [`ApprovalRequest`], [`Decision`] |
 //! | ask a person | [`ToolContext::ask`], [`Asker`], [`Question`], [`Answer`], [`AskError`], [`AskApproval`], [`PendingQuestion`] |
-//! | hear of progress and of background jobs | [`Progress`], [`Completion`] |
+//! | hear of progress and of background jobs, take the items of tools that stream | [`Progress`], [`Completion`], [`OutputItem`] |
 //! | know that a conversation holds text of others | [`Taint`] |
 //! | link a call to a distributed trace | [`TraceContext`] |
 
@@ -50,6 +50,7 @@ mod conversation;
 mod from_context;
 pub(crate) mod keeper;
 pub(crate) mod observer;
+mod outputs;
 mod principal;
 mod progress;
 pub(crate) mod promotion;
@@ -72,6 +73,7 @@ pub use context::ToolContext;
 pub(crate) use context::{UNUSED_CONTEXT, now};
 pub use conversation::Conversation;
 pub use from_context::{FromContext, MissingStateError};
+pub use outputs::OutputItem;
 pub use principal::Principal;
 pub use progress::Progress;
 pub use question::{Answer, Asker, Question, QuestionForm};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::approval::Decision;
 use super::context::ToolContext;
+use super::outputs::OutputItem;
 use super::progress::Progress;
 use super::question::{Answer, Question};
 use crate::call::{Arguments, ToolResult};
@@ -16,6 +17,8 @@ pub(crate) enum CallReport<'a> {
     Started(&'a Arguments),
     /// The tool reports its progress.
     Progress(&'a Progress),
+    /// The tool puts out an item.
+    Output(&'a OutputItem),
     /// The call is refused before its tool runs.
     Refused {
         tool: &'a str,
@@ -91,13 +94,23 @@ impl ToolContext {
         if !self.has_progress_sink() {
             return;
         }
-        let message = Some(message.into()).filter(|message| !message.is_empty());
-        let (call_id, tool) = (self.call_id.clone(), self.tool_name().to_owned());
-        let progress = Progress { call_id, tool, done, total, message };
+        let progress = self.progress(done, total, message);
         self.report(|| CallReport::Progress(&progress));
         if let Some(sink) = self.progress_sink() {
             sink(progress);
         }
+    }
+
+    /// Returns a report of progress of this call.
+    pub(super) fn progress(
+        &self,
+        done: f64,
+        total: Option<f64>,
+        message: impl Into<String>,
+    ) -> Progress {
+        let message = Some(message.into()).filter(|message| !message.is_empty());
+        let (call_id, tool) = (self.call_id.clone(), self.tool_name().to_owned());
+        Progress { call_id, tool, done, total, message }
     }
 
     /// Returns `true` if reports of progress are passed on.

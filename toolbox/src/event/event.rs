@@ -12,7 +12,7 @@ use super::fields::{by_text, milliseconds, path, unix_milliseconds};
 use super::request::{McpRequest, McpSession};
 use super::stop::StopReason;
 use crate::call::{Arguments, Content, JobId, Repair, ToolResult};
-use crate::context::{Conversation, Progress};
+use crate::context::{Conversation, OutputItem, Progress};
 use crate::cost::{Cost, Money};
 use crate::model::{Delta, Finish, History, ModelErrorKind, Usage};
 
@@ -91,6 +91,7 @@ impl Event {
             | EventKind::JobCompleted { call_id, .. } => call_id,
             EventKind::ToolFinished(end) | EventKind::JobFinished(end) => &end.call_id,
             EventKind::ToolProgress(progress) => &progress.call_id,
+            EventKind::ToolOutput(item) => &item.call_id,
             _ => return None,
         })
     }
@@ -103,6 +104,7 @@ impl Event {
                 *removed = History::new();
                 *summary = None;
             }
+            EventKind::ToolOutput(item) => item.content.clear(),
             EventKind::QuestionAnswered { value, .. } => *value = None,
             _ => {}
         }
@@ -204,6 +206,8 @@ pub enum EventKind {
     },
     /// A tool reports its progress.
     ToolProgress(Progress),
+    /// A tool that streams puts out an item.
+    ToolOutput(OutputItem),
     /// A call was refused before its tool ran: the tool is unknown or forbidden, the arguments do
     /// not fit, the batch is too large. Its [`ToolFinished`](Self::ToolFinished) follows.
     ToolRefused {

@@ -185,6 +185,7 @@ impl Reporter {
                 arguments: shown(context, arguments.as_str()),
             },
             CallReport::Progress(progress) => EventKind::ToolProgress((*progress).clone()),
+            CallReport::Output(item) => EventKind::ToolOutput((*item).clone()),
             CallReport::Refused { tool, code, arguments } => EventKind::ToolRefused {
                 call_id,
                 tool: (*tool).to_owned(),

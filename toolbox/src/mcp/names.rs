@@ -168,7 +168,8 @@ impl Names {
             c.is_ascii_alphabetic() || c == '_' || (at > 0 && (c.is_ascii_digit() || c == '-'))
         };
         let valid = !tool.is_empty() && name.len() <= MAX_LEN && name.char_indices().all(fits);
-        let owned = self.are_bare || self.owner(&name) == Some(server.to_ascii_lowercase().as_str());
+        let owned =
+            self.are_bare || self.owner(&name) == Some(server.to_ascii_lowercase().as_str());
         let reserved = RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
         (valid && owned && !reserved && !ends_in_digest(&name)).then_some(name)
     }

@@ -248,6 +248,16 @@ impl Tool {
         Args: ToolInput,
         F: ToolFn<Args, Form>,
     {
+        Self::of_input::<Args>(name, description, function.into_handler(|call| call.read_whole()))
+    }
+
+    /// Returns a tool whose handler reads all arguments into one struct.
+    #[track_caller]
+    pub(crate) fn of_input<Args: ToolInput>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        handler: BoxedHandler,
+    ) -> Result<Self, MakeToolError> {
         let origin = Origin::here();
         let (signature, mistake) = whole::<Args>(Times::AsText);
         let name = name.into();
@@ -257,7 +267,6 @@ impl Tool {
             )));
         }
         let definition = ToolDefinition::new(name, description, signature.schema.clone());
-        let handler = function.into_handler(|call| call.read_whole());
         Ok(Self::from_parts(definition, handler, signature, origin)?)
     }
 
