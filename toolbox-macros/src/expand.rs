@@ -364,16 +364,18 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
 fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
     if let Some(stream) = &model.stream {
         let item = match &stream.item {
-            StreamItem::Spelled(item) => item.clone(),
+            StreamItem::Spelled(item) => {
+                let item = with_lifetimes(item.clone(), "static");
+                quote!(__private::returned::<#item>())
+            }
             StreamItem::OfStream => {
-                let stream = &stream.stream;
-                quote!(<#stream as __private::Stream>::Item)
+                let stream = with_lifetimes(stream.stream.clone(), "static");
+                quote!(__private::streamed::<#stream>().items())
             }
             StreamItem::Unknown => return quote!(::core::option::Option::None),
         };
-        let item = with_lifetimes(item, "static");
         let collect = Ident::new(stream.collect, Span::call_site());
-        let item = quote!((&&&&__private::returned::<#item>().success()).schema());
+        let item = quote!((&&&&#item.success()).schema());
         return quote!(__private::schema_of(__private::Collect::#collect, #item));
     }
     let ty = match &function.output {
@@ -601,9 +603,12 @@ fn collected(
     output: &Ident,
 ) -> TokenStream {
     let ends = ends(&stream.stream);
-    let collect = quote_spanned!(ends.0=> __private::collect);
     let what = Ident::new(stream.collect, Span::call_site());
     let (value, item) = (local("value"), local("item"));
+    // The span makes the compiler point at the type that is no stream.
+    let (start, end) = ends;
+    let (taken, none) = (Ident::new("stream", start), quote_spanned!(end=> ()));
+    let streamed = quote_spanned!(start=> __private::Streamed(#value).#taken #none);
     let of_item = quote!((&&&&__private::kind_of(&#value)).kind());
     let item_output =
         convert(&value, &method(ends, &quote!(__Output<_>), "finish"), Some(&of_item));
@@ -621,7 +626,8 @@ fn collected(
     quote! {
         match __private::Returned(#output).split() {
             ::core::result::Result::Ok(#value) => {
-                #collect(#call, __private::Collect::#what, #value, |#item| {
+                let #value = #streamed;
+                __private::collect(#call, __private::Collect::#what, #value, |#item| {
                     match __private::Returned(#item).split() {
                         ::core::result::Result::Ok #item_output
                         ::core::result::Result::Err #item_failure

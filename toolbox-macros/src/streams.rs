@@ -36,7 +36,7 @@ pub(crate) fn collect(option: &Opt, errors: &mut Diagnostics) -> Option<(&'stati
     if let Some((_, variant)) = COLLECTS.iter().find(|(name, _)| *name == value) {
         return Some((variant, text.span()));
     }
-    let error = errors.error(&text, format!("a stream cannot be collected as \"{value}\""));
+    let error = errors.error(&text, format!("a stream cannot be collected as `\"{value}\"`"));
     match nearest(&value, COLLECTS.iter().map(|(name, _)| *name)) {
         Some(near) => error.help(format!("did you mean `collect = \"{near}\"`?")),
         None => error.help("the values are \"all\", \"lines\" and \"last\""),

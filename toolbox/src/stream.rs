@@ -48,6 +48,23 @@ const MAX_BYTES: usize = 16 << 20;
 const AT_ONCE: u32 = 32;
 
 /// What the result of a tool that streams is made of.
+///
+/// ```
+/// use futures_util::stream::{self, Stream};
+/// use toolbox::{tool, tools, ToolBox, ToolCall};
+///
+/// /// Looks for primes; each item is the best answer so far.
+/// #[tool(collect = "last")] // Collect::Last
+/// fn largest_prime(below: u32) -> impl Stream<Item = u32> {
+///     stream::iter((2..below).filter(|n| (2..*n).all(|other| n % other != 0)))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let toolbox = ToolBox::from(tools![largest_prime]);
+/// let result = toolbox.call(ToolCall::new("1", "largest_prime", r#"{"below": 20}"#)).await;
+/// assert_eq!(result.text(), "19");
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Collect {
@@ -64,7 +81,7 @@ pub enum Collect {
 ///
 /// A failure among the items ends the stream: it is the result, with what came before it.
 #[doc(hidden)]
-pub async fn collect<S: ToolStream>(
+pub async fn collect<S: Stream>(
     call: &HandlerCall<'_>,
     collect: Collect,
     stream: S,
@@ -100,27 +117,6 @@ pub async fn collect<S: ToolStream>(
         }
     }
 }
-
-/// A stream that a function with `collect` returns: any [`Stream`].
-///
-/// ```compile_fail
-/// use toolbox::tool;
-///
-/// /// Returns no stream.
-/// #[tool(collect = "all")]
-/// fn list() -> Vec<u32> {
-///     vec![1]
-/// }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no stream",
-    label = "nothing can be collected of this",
-    note = "return `impl Stream<Item = ..>`, or take `collect` out of the attribute"
-)]
-pub trait ToolStream: Stream {}
-
-#[diagnostic::do_not_recommend]
-impl<S: Stream> ToolStream for S {}
 
 /// What was collected of the items so far.
 #[derive(Default)]
@@ -162,7 +158,7 @@ impl Collected {
                 *items = Items::Json(format!("[{}", &**text));
             }
             (items @ Items::None, [Content::Text(text)]) => {
-                *items = Items::Text((**text).to_owned())
+                *items = Items::Text((**text).to_owned());
             }
             (Items::Json(json), [Content::Text(text)]) if is_json => {
                 json.push(',');

@@ -355,50 +355,6 @@ impl<T: Future> Awaitable<T> for &KindOf<T> {
 )]
 pub trait AwaitedOutput<T> {}
 
-/// A stream that is not spelled as one.
-#[cfg(feature = "stream")]
-#[derive(Debug)]
-pub struct StreamKind;
-
-/// Types that are streams: one that the function's return type spells is collected, another is not.
-#[cfg(feature = "stream")]
-pub trait Streaming<T> {
-    /// Returns the kind that no stream passes.
-    fn kind(&self) -> StreamKind;
-    /// Returns the schema of the result: none.
-    fn schema(&self) -> Option<Value>;
-}
-
-#[cfg(feature = "stream")]
-impl<T: futures_core::Stream> Streaming<T> for &KindOf<T> {
-    fn kind(&self) -> StreamKind {
-        StreamKind
-    }
-
-    fn schema(&self) -> Option<Value> {
-        None
-    }
-}
-
-/// A kind whose streams are collected; there is none.
-#[cfg(feature = "stream")]
-#[diagnostic::on_unimplemented(
-    message = "the output of this tool is a stream",
-    label = "a stream of this name is not collected by itself",
-    note = "say what is collected: `#[tool(collect = \"all\")]`, `\"lines\"` or `\"last\"`; or return `impl Stream<Item = ..>`"
-)]
-pub trait CollectedOutput<T> {}
-
-#[cfg(feature = "stream")]
-impl<T> ToolOutput<StreamKind> for T
-where
-    StreamKind: CollectedOutput<T>,
-{
-    fn finish(_: StreamKind, _value: T) -> ToolResult {
-        unreachable!("no stream is collected")
-    }
-}
-
 /// A type that can be the output of a tool: anything that implements `Serialize`.
 ///
 /// `Kind` selects the conversion into a result; the compiler displays the default only, which is

@@ -5,15 +5,14 @@ mod beside;
 mod kind;
 mod made;
 mod receiver;
-#[cfg(not(feature = "stream"))]
-mod without_stream;
+mod streams;
 
 pub use beside::{
     MethodCompleter, PromptOutput, ResourceOutput, add_prompt, add_resource, completer,
     completer_of, make_prompt, make_resource,
 };
 #[cfg(feature = "stream")]
-pub use kind::{CollectedOutput, StreamKind};
+pub use streams::{CollectedOutput, StreamKind};
 // Some of them for a short path in compiler messages.
 pub use kind::{
     AwaitedOutput, ExampleValue, FutureKind, KindOf, Returned, Side, ToolFailure, ToolOutput,
@@ -35,13 +34,7 @@ pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
 pub use crate::tool::SetOffers;
 pub use receiver::ToolReceiver;
-
-#[cfg(feature = "stream")]
-pub use crate::stream::{Collect, collect, schema_of};
-#[cfg(feature = "stream")]
-pub use futures_core::Stream;
-#[cfg(not(feature = "stream"))]
-pub use without_stream::{Collect, Stream, collect, schema_of};
+pub use streams::{Collect, CollectedStream, NoItems, Streamed, collect, schema_of, streamed};
 
 /// Items that expansions bring into scope: traits for their methods, and names that compiler
 /// messages display where the user's own code stands, each behind `__` so that it hides nothing.
@@ -50,8 +43,6 @@ pub mod names {
     pub use super::beside::{NoPrompt as _, NoResource as _};
     pub use super::beside::{PromptOutput as __Prompt, ResourceOutput as __Resource};
     pub use super::kind::NoTool as _;
-    #[cfg(feature = "stream")]
-    pub use super::kind::Streaming as _;
     pub use super::kind::{
         AroundText as _, Awaitable as _, Displayed as _, ExampleValue as __Example, Failing as _,
         Json as _, NoJson as _, NotResult as _, NotResultKind as _, OfText as _, OwnResult as _,
@@ -62,6 +53,9 @@ pub mod names {
         tool_future_must_be_send as __must_be_send, two_prompts_of_one_name as __distinct_prompt,
         two_resources_of_one_uri as __distinct_resource, two_tools_of_one_name as __distinct,
     };
+    #[cfg(feature = "stream")]
+    pub use super::streams::Streaming as _;
+    pub use super::streams::{NoStream as _, NoStreamKind as _};
     pub use crate::arguments::argument::{LentArgument as __Lent, ToolArgument as __Owned};
     pub use crate::arguments::unfit::{
         TakeReference as _, TakeShared as _, TakeSupplied as _, TakeUnkeyed as _,
