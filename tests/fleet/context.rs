@@ -4,14 +4,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures_util::stream::{self, Stream, StreamExt as _};
+
 use serde_json::json;
+use tokio::sync::mpsc;
 use toolbox::agent::{Agent, StopReason};
 use toolbox::call::{Arguments, FailureKind};
 use toolbox::context::{
-    ApprovalRequest, CancellationToken, Conversation, Decision, Principal, Progress, Taint,
+    ApprovalRequest, CancellationToken, Conversation, Decision, OutputItem, Principal, Progress,
+    Taint,
 };
 use toolbox::testing::ScriptedModel;
-use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, tools};
 
 use crate::bounded::tokio;
 use support::fleet::{Pair, Serving, soon, within};
@@ -174,6 +178,44 @@ async fn progress_arrives_in_order_and_before_the_result() {
         assert_eq!((&*report.call_id, &*report.tool), ("c7", "work"));
         assert_eq!(report.message, Some(format!("step {done}")));
     }
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
+async fn items_of_a_stream_arrive_in_order_and_before_the_result() {
+    /// Counts.
+    #[tool]
+    fn counts(to: u32) -> impl Stream<Item = u32> {
+        // Slower than the messages, of which the box keeps few.
+        stream::iter(0..to).then(|at| async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            at
+        })
+    }
+    let pair = Pair::of(&ToolBox::from(tools![counts])).await;
+    let (sender, mut items) = mpsc::channel::<OutputItem>(64);
+    let context = ToolContext::new().with_outputs(sender);
+    let call = ToolCall::new("c7", "counts", r#"{"to": 20}"#);
+    let result = within(pair.toolbox.call_in(&context, call)).await;
+    let expected = (0..20).collect::<Vec<u32>>();
+    assert_eq!(result.text(), json!(expected).to_string());
+    let mut seen = Vec::new();
+    while let Ok(item) = items.try_recv() {
+        assert_eq!((&*item.call_id, &*item.tool), ("c7", "counts"));
+        assert_eq!(item.text(), item.index.to_string());
+        seen.push(item.index);
+    }
+    assert_eq!(seen, (0..20).collect::<Vec<u64>>());
+    // Who takes no items hears of them as progress.
+    let (sender, mut reports) = mpsc::unbounded_channel();
+    let context = ToolContext::new().with_progress(move |report: Progress| {
+        let _ = sender.send(report.message);
+    });
+    let call = ToolCall::new("c8", "counts", r#"{"to": 2}"#);
+    within(pair.toolbox.call_in(&context, call)).await;
+    drop(context);
+    assert_eq!(reports.recv().await, Some(Some("0".to_owned())));
+    assert_eq!(reports.recv().await, Some(Some("1".to_owned())));
 }
 
 /// A tool that waits for ever, and the numbers of its calls that began and ended.

@@ -63,6 +63,45 @@ fn arguments_are_shown_with_their_bounds() {
     assert_eq!(command, format!("To call it:\n  {} call book day=… to=…\n", own_program()));
 }
 
+/// Items are lines as they come, and the result does not repeat them.
+#[test]
+fn items_of_a_stream_are_printed_as_they_come() {
+    let folder = Folder::new();
+    let command = |words: &[&str]| {
+        let mut command = Command::new(own_program());
+        command.args(words).env("PARTS", "1").current_dir(folder.path(""));
+        command
+    };
+    for (words, code, out, err) in [
+        (&["call", "ticks", "to=3"][..], 0, "0\n1\n2\n", ""),
+        (&["call", "ticks", "to=0"], 0, "[]\n", ""),
+        (&["call", "ticks", "to=2", "--save", "f"], 0, "wrote f (text, 5 bytes)\n", ""),
+        (
+            &["call", "ticks", "to=2", "fails=true"],
+            1,
+            "0\n1\n",
+            "error: the stream ended after 2 items: it broke\n",
+        ),
+    ] {
+        let ended = ended(&mut command(words), "");
+        assert_eq!((ended.code, &*ended.out, &*ended.err), (Some(code), out, err), "{words:?}");
+    }
+    let value = ended(&mut command(&["call", "ticks", "to=2", "--json"]), "").json();
+    assert_eq!(value["structured"], json!([0, 1]));
+    // Before the end of the call.
+    let mut child = command(&["call", "ticks", "to=1", "waits=true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut first = [0; 2];
+    child.stdout.as_mut().expect("its output").read_exact(&mut first).expect("a line");
+    assert_eq!(&first, b"0\n");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+}
+
 #[test]
 fn a_call_takes_json_or_words_or_standard_input() {
     for (words, expected) in [

@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use futures_util::stream::{self, Stream, StreamExt as _};
 use toolbox::call::Arguments;
 use toolbox::prompt::PromptMessage;
 use toolbox::{
@@ -154,6 +155,25 @@ fn described() -> Tool {
     Tool::raw("book", "Books a table.", schema, |_: Arguments| "booked")
 }
 
+/// Counts, and waits before the end where it is told to.
+#[tool]
+fn ticks(
+    to: u32,
+    waits: Option<bool>,
+    fails: Option<bool>,
+) -> impl Stream<Item = Result<u32, String>> {
+    let waits = waits == Some(true);
+    let end = stream::iter((fails == Some(true)).then(|| Err("it broke".to_owned())));
+    stream::iter(0..to).map(Ok).chain(end).chain(
+        stream::once(async move {
+            if waits {
+                tokio::time::sleep(Duration::from_secs(3600)).await;
+            }
+        })
+        .filter_map(|()| std::future::ready(None)),
+    )
+}
+
 /// Draws a picture of 1 MB.
 #[tool]
 fn large() -> Content {
@@ -206,7 +226,7 @@ pub(crate) fn main() -> ExitCode {
         toolbox.register(more.collect::<Vec<_>>());
     }
     if std::env::var_os("PARTS").is_some() {
-        toolbox.register(tools![album, links, long, large]);
+        toolbox.register(tools![album, links, long, large, ticks]);
         toolbox.register(described());
         toolbox.prompts().register(prompts![ask_for]);
         toolbox.resources().register(resources![own_version, own_large, picture]);

@@ -1,6 +1,7 @@
 //! `tools/call`: what comes back, whatever happened, and what a tool is told of its caller.
 
 use crate::bounded::tokio;
+use futures_util::stream::{self, Stream};
 use serde_json::{Value, json};
 use toolbox::mcp::Service;
 use toolbox::results::MemoryResults;
@@ -157,6 +158,34 @@ async fn the_last_report_of_progress_arrives() {
                 notes.map(|note| note["params"]["progress"].as_f64().unwrap()).collect();
             assert_eq!(done.last(), Some(&f64::from(reports)), "{reports}: {done:?}");
             assert!(done.is_sorted() && done.len() <= usize::from(reports), "{done:?}");
+        }
+    }
+}
+
+/// Counts as fast as it is read.
+#[tool]
+fn counts(to: u32) -> impl Stream<Item = u32> {
+    stream::iter(0..to)
+}
+
+/// None of the items of a tool that streams is left out, and all come before the answer.
+#[tokio::test]
+async fn items_of_a_stream_are_progress_with_their_text() {
+    for era in ERAS {
+        let mut peer = Peer::connect(Service::new(ToolBox::from(counts::tool())), era).await;
+        for (to, token) in [(0_u32, true), (3, true), (500, true), (3, false)] {
+            let mut params = json!({"name": "counts", "arguments": {"to": to}});
+            if token {
+                params["_meta"] = json!({"progressToken": 0});
+            }
+            let answer = peer.request("tools/call", params).await;
+            let expected = (0..to).collect::<Vec<_>>();
+            assert_eq!(text_of(&answer).0, json!(expected).to_string(), "{era:?}");
+            let notes: Vec<Value> =
+                peer.notes.drain(..).map(|note| note["params"].clone()).collect();
+            let report = |at: &u32| json!({"progressToken": 0, "progress": f64::from(at + 1), "message": at.to_string()});
+            let told: Vec<Value> = expected.iter().filter(|_| token).map(report).collect();
+            assert_eq!(notes, told, "{era:?} {to}");
         }
     }
 }

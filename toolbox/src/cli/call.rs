@@ -5,17 +5,21 @@ use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc::channel;
 
 use super::arguments::CallCommand;
-use super::outcome::{Exit, Outcome};
+use super::outcome::{Exit, Outcome, printed};
 use super::progress::Progress;
 use super::save::{SaveTarget, SavedParts, displayed};
 use super::source::ToolSource;
 use super::text::{counted, line};
 use super::tools::unknown;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
-use crate::context::{CancellationToken, Decision, ToolContext};
+use crate::context::{CancellationToken, Decision, OutputItem, ToolContext, passing_on};
 use crate::text::clean;
+
+/// The items of a tool that streams that wait to be printed; then the tool waits.
+const ITEMS: usize = 16;
 
 /// The maximum number of bytes read from standard input.
 const MAX_INPUT: u64 = 64 << 20;
@@ -53,14 +57,29 @@ pub(super) async fn call(
     }
     let name = wanted.tool;
     let (context, progress) = call_context(&name, cancelled);
-    let result = toolbox.call_in(&context, ToolCall::new("1", name.as_str(), arguments)).await;
+    let (outputs, mut items) = channel(ITEMS);
+    let prints_items = source.prints_items && save.is_none();
+    let context = if prints_items { context.with_outputs(outputs) } else { context };
+    let mut is_printed = false;
+    let call = toolbox.call_in(&context, ToolCall::new("1", name.as_str(), arguments));
+    let print = |item: OutputItem| {
+        // A call that the tool makes itself may stream as well.
+        if item.tool == name {
+            is_printed = true;
+            progress.hidden(|| printed(&shown(&item.content)));
+        }
+        std::future::ready(())
+    };
+    let result = passing_on(call, &mut items, print).await;
     progress.end();
     let mut value = value_of(&result);
     if result.is_error() {
-        return failed(source, &name, &result, value);
+        let text = if is_printed { first_line(&result) } else { result.text().into_owned() };
+        return failed(source, &name, &result, &text, value);
     }
     let mut outcome = match save {
         Some(save) => saved(&save, result.content(), &mut value),
+        None if is_printed => Outcome::fine(String::new(), Value::Null),
         None => Outcome::fine(shown(result.content()), Value::Null),
     };
     if result.omitted_bytes() > 0 {
@@ -103,9 +122,21 @@ fn value_of(result: &ToolResult) -> Value {
     value
 }
 
+/// Returns the first part of a failure, which what came before it follows.
+fn first_line(result: &ToolResult) -> String {
+    let first = result.content().iter().find_map(Content::as_text);
+    first.unwrap_or_default().to_owned()
+}
+
 /// Returns the outcome of a call that failed.
-fn failed(source: &ToolSource, name: &str, result: &ToolResult, value: Value) -> Outcome {
-    let mut complaint = format!("error: {}", clean(&result.text()));
+fn failed(
+    source: &ToolSource,
+    name: &str,
+    result: &ToolResult,
+    text: &str,
+    value: Value,
+) -> Outcome {
+    let mut complaint = format!("error: {}", clean(text));
     match result.failure_kind() {
         Some(FailureKind::NotApproved) => complaint.push_str("\nadd --yes to approve of the call"),
         Some(FailureKind::ResultTooLarge) => {

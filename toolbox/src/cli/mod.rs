@@ -188,7 +188,8 @@ async fn of_own(toolbox: ToolBox, info: ServerInfo, line: OwnLine, program: Stri
             completions(OwnLine::command(), shell).print(false, &[])
         }
         OwnCommand::CommonCommand(command) => {
-            let source = ToolSource::own(toolbox, program);
+            let mut source = ToolSource::own(toolbox, program);
+            source.prints_items = !line.json;
             common(command, &source).await.print(line.json, &source.problems)
         }
     }
@@ -304,7 +305,10 @@ async fn of_program(line: ProgramLine) -> Exit {
         _ => Needed::All,
     };
     let connected = program::connected(&configured, wanted);
-    let Some(source) = unless_interrupted(connected).await else { return Exit::Interrupted };
+    let Some(mut source) = unless_interrupted(connected).await else {
+        return Exit::Interrupted;
+    };
+    source.prints_items = !json;
     let outcome = self::common(common, &source).await;
     close(&source).await;
     outcome.print(json, &source.problems)

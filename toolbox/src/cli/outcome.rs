@@ -113,7 +113,7 @@ impl Outcome {
 }
 
 /// Writes to standard output; a closed pipe is no error.
-fn printed(text: &str) -> Option<Exit> {
+pub(super) fn printed(text: &str) -> Option<Exit> {
     let mut output = io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let written = write!(output, "{text}{end}").and_then(|()| output.flush());

@@ -128,6 +128,11 @@ impl Progress {
         slow.set_message(waiting::limit(startup));
     }
 
+    /// Does something while the lines are not displayed.
+    pub(super) fn hidden<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.lines.suspend(run)
+    }
+
     /// Removes the lines.
     pub(super) fn end(&self) {
         for (_, slow) in self.open.lock().slow.drain() {

@@ -17,6 +17,8 @@ pub(super) struct ToolSource {
     pub(super) ranking: Ranking,
     /// The problems of the configuration.
     pub(super) problems: Vec<Problem>,
+    /// `true` if the items of a tool that streams are printed as they come.
+    pub(super) prints_items: bool,
     /// The beginning of a command of this program, for a shell.
     pub(super) program: String,
 }
@@ -29,6 +31,7 @@ impl ToolSource {
             limit: crate::search::DEFAULT_LIMIT,
             ranking: Ranking::default(),
             problems: Vec::new(),
+            prints_items: false,
             program,
         }
     }

@@ -74,6 +74,7 @@ pub(crate) use context::{UNUSED_CONTEXT, now};
 pub use conversation::Conversation;
 pub use from_context::{FromContext, MissingStateError};
 pub use outputs::OutputItem;
+pub(crate) use outputs::passing_on;
 pub use principal::Principal;
 pub use progress::Progress;
 pub use question::{Answer, Asker, Question, QuestionForm};

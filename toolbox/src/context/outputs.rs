@@ -1,7 +1,9 @@
 //! Items that a tool puts out before its call ends.
 
+use std::task::Poll;
+
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::context::ToolContext;
 use super::observer::CallReport;
@@ -87,4 +89,35 @@ impl ToolContext {
             sink(self.progress(done, None, cut(&item.text(), MESSAGE)));
         }
     }
+}
+
+/// Waits for a call, and passes its items on meanwhile; the last ones before the output is
+/// returned.
+#[allow(dead_code, reason = "modules of features wait")]
+pub(crate) async fn passing_on<T, P: Future<Output = ()>>(
+    call: impl Future<Output = T>,
+    items: &mut Receiver<OutputItem>,
+    mut pass: impl FnMut(OutputItem) -> P,
+) -> T {
+    let mut call = std::pin::pin!(call);
+    let output = loop {
+        let next = std::future::poll_fn(|task| {
+            if let Poll::Ready(output) = call.as_mut().poll(task) {
+                return Poll::Ready(Ok(output));
+            }
+            match items.poll_recv(task) {
+                Poll::Ready(Some(item)) => Poll::Ready(Err(item)),
+                // Closed or empty, it is the call that is waited for.
+                _ => Poll::Pending,
+            }
+        });
+        match next.await {
+            Ok(output) => break output,
+            Err(item) => pass(item).await,
+        }
+    };
+    while let Ok(item) = items.try_recv() {
+        pass(item).await;
+    }
+    output
 }

@@ -44,6 +44,7 @@ mod error;
 mod mount;
 mod offer;
 mod options;
+mod outbox;
 mod payload;
 #[cfg(feature = "durable")]
 mod queue;

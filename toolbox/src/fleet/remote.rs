@@ -11,7 +11,8 @@ use super::connection::Connection;
 use super::payload::Payloads;
 use super::random;
 use super::wire::{
-    Answer, CallHead, CallNote, Outcome, ProgressReport, stored_arguments, stored_result,
+    Answer, CallHead, CallNote, ItemReport, Outcome, ProgressReport, stored_arguments,
+    stored_result,
 };
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::collection::WeakToolBox;
@@ -256,6 +257,10 @@ impl Caller {
                 report_progress(context, report);
                 None
             }
+            Ok(Answer::Note(CallNote::Item(ItemReport { index, content }))) => {
+                context.put_out(index, content).await;
+                None
+            }
             Ok(Answer::Note(CallNote::Busy)) => Some(Attempt::Busy),
             Ok(Answer::Note(CallNote::Gone)) => Some(Attempt::Unoffered),
             Ok(Answer::Note(CallNote::Unapproved)) => Some(Attempt::Unapproved),
@@ -303,7 +308,7 @@ pub(super) fn head<'a>(id: &'a str, tool: &RemoteTool, context: &'a ToolContext)
         id: Cow::Borrowed(id),
         call_id: Cow::Borrowed(context.call_id()),
         left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
-        progress: context.has_progress_sink(),
+        progress: context.shows_outputs(),
         approved: false,
         can_be_approved: context.is_deferrable() || tool.approver(context).is_some(),
         run: limits_of_run(context),

@@ -8,27 +8,23 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Message, Subject};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::Connection;
+use super::outbox::CallOutbox;
 use super::payload::Payloads;
 use super::wire::{
-    BEAT, CallHead, CallNote, OutcomeRef, ProgressReport, stored_arguments, stored_result,
+    BEAT, CallHead, CallNote, ItemReport, OutcomeRef, stored_arguments, stored_result,
 };
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::approval::Approval;
-use crate::context::{
-    CancellationToken, CarriedRun, CarriedSpending, Progress, Taint, ToolContext, now,
-};
+use crate::context::{CancellationToken, CarriedRun, CarriedSpending, Taint, ToolContext, now};
 use crate::dispatch::Pass;
 use crate::sync::Mutex;
 use crate::text::{QUOTED, quote};
 use crate::tool::Tool;
 
-/// The reports of progress that may wait to be sent. More are dropped: a later one supersedes them.
-const WAITING_REPORTS: usize = 64;
 /// The most reports of progress that are sent of one call.
 const MAX_REPORTS: usize = 1000;
 
@@ -157,8 +153,14 @@ impl Service {
                 }
             },
         };
-        let (reports, outbox) = head.progress.then(|| mpsc::channel(WAITING_REPORTS)).unzip();
-        let context = self.context(&head, running.token.clone(), reports, began);
+        let context = self.context(&head, running.token.clone(), began);
+        let (context, outbox) = match head.progress {
+            true => {
+                let (context, outbox) = CallOutbox::of(context);
+                (context, Some(outbox))
+            }
+            false => (context, None),
+        };
         let (context, run) = below(head.run, context);
         let taint = context.get::<Taint>().cloned();
         let was_tainted = taint.as_ref().is_some_and(Taint::is_tainted);
@@ -216,7 +218,6 @@ impl Service {
         &self,
         head: &CallHead<'_>,
         token: CancellationToken,
-        reports: Option<mpsc::Sender<Progress>>,
         began: Instant,
     ) -> ToolContext {
         let mut context = head.context.restore().with_cancellation(token);
@@ -227,11 +228,6 @@ impl Service {
         }
         if head.can_be_approved {
             context = context.with_deferral();
-        }
-        if let Some(reports) = reports {
-            context = context.with_progress(move |report| {
-                let _ = reports.try_send(report);
-            });
         }
         context
     }
@@ -244,12 +240,12 @@ impl Service {
         head.approved && !has_own
     }
 
-    /// Runs a call, and sends its reports of progress meanwhile.
+    /// Runs a call, and sends its reports of progress and its items meanwhile.
     async fn report_while(
         &self,
         work: impl Future<Output = ToolResult>,
         reply: &Subject,
-        mut outbox: Receiver<Progress>,
+        mut outbox: CallOutbox,
     ) -> ToolResult {
         let mut work = std::pin::pin!(work);
         let mut left = MAX_REPORTS;
@@ -257,27 +253,27 @@ impl Service {
             tokio::select! {
                 biased;
                 result = &mut work => break result,
-                Some(report) = outbox.recv() => self.report(reply, report, &mut left).await,
+                note = outbox.next() => self.report(reply, note, &mut left).await,
             }
         };
-        while let Ok(report) = outbox.try_recv() {
-            self.report(reply, report, &mut left).await;
+        while let Some(note) = outbox.take() {
+            self.report(reply, note, &mut left).await;
         }
         result
     }
 
-    async fn report(&self, reply: &Subject, report: Progress, left: &mut usize) {
-        // JSON has no other numbers.
-        if *left == 0 || !report.done.is_finite() {
+    async fn report(&self, reply: &Subject, note: CallNote<'_>, left: &mut usize) {
+        if *left == 0 {
             return;
         }
         *left -= 1;
-        let report = ProgressReport {
-            done: report.done,
-            total: report.total.filter(|total| total.is_finite()),
-            message: report.message.map(Into::into),
-        };
-        self.answer(reply, &CallNote::Progress(report)).await;
+        match note {
+            CallNote::Item(item) if note.message().len() > self.connection.inline() => {
+                let item = ItemReport { content: Vec::new(), ..item };
+                self.answer(reply, &CallNote::Item(item)).await;
+            }
+            note => self.answer(reply, &note).await,
+        }
     }
 
     /// Answers a call with its result.

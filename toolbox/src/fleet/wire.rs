@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{CarriedResult, CarriedResultRef, ToolResult};
+use crate::call::{CarriedResult, CarriedResultRef, Content, ToolResult};
 use crate::context::{CarriedContext, CarriedRun, CarriedSpending};
 
 /// The largest payload within a message, in bytes. Larger ones go through the object store.
@@ -168,6 +168,8 @@ pub(super) enum CallNote<'a> {
     Alive,
     /// The call reports progress.
     Progress(ProgressReport<'a>),
+    /// The tool of the call puts out an item.
+    Item(ItemReport),
 }
 
 /// The result of a call, and what it did to its context.
@@ -229,6 +231,14 @@ pub(super) struct ProgressReport<'a> {
     pub(super) message: Option<Cow<'a, str>>,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ItemReport {
+    pub(super) index: u64,
+    /// Empty if it is larger than a message.
+    pub(super) content: Vec<Content>,
+}
+
 impl CallNote<'_> {
     pub(super) fn message(&self) -> Vec<u8> {
         match self {
@@ -238,6 +248,7 @@ impl CallNote<'_> {
             Self::Unapproved => vec![b'U'],
             Self::Alive => vec![b'A'],
             Self::Progress(report) => message(b'P', report),
+            Self::Item(item) => message(b'I', item),
         }
     }
 }
@@ -257,13 +268,14 @@ impl<'a> Answer<'a> {
             b'U' if body.is_empty() => CallNote::Unapproved,
             b'A' if body.is_empty() => CallNote::Alive,
             b'P' => CallNote::Progress(serde_json::from_slice(body).map_err(unreadable)?),
+            b'I' => CallNote::Item(serde_json::from_slice(body).map_err(unreadable)?),
             _ => return Err("it is of no known kind".to_owned()),
         }))
     }
 
     /// Returns `true` if a message is the last about its call.
     pub(super) fn is_last(message: &[u8]) -> bool {
-        !matches!(message.first(), Some(b'A' | b'P'))
+        !matches!(message.first(), Some(b'A' | b'P' | b'I'))
     }
 }
 

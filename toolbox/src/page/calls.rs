@@ -18,7 +18,7 @@ use super::inner::PageInner;
 use super::offers;
 use super::reply::refused;
 use crate::call::{ArgumentsError, Faults, ToolCall, ToolResult};
-use crate::context::{CancellationToken, Conversation, ToolContext};
+use crate::context::{CancellationToken, Conversation, OutputItem, ToolContext, passing_on};
 use crate::dialect::{EstimatedTokens, TokenCounter as _};
 
 /// The most calls of the page that run at once.
@@ -26,6 +26,8 @@ const MAX_CALLS: usize = 64;
 
 /// The reports of a call that wait for a slow browser; further ones are dropped.
 const WAITING: usize = 32;
+/// The items of a tool that streams that wait to be passed on; then the tool waits.
+const ITEMS: usize = 16;
 
 /// A call, as the page asks for it.
 #[derive(Deserialize)]
@@ -110,6 +112,8 @@ pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted)
             // A browser that does not read loses reports, and no tool waits for it.
             let _ = reports.try_send(CallLine::Report(line(&report)));
         });
+    let (outputs, mut items) = mpsc::channel(ITEMS);
+    let context = context.with_outputs(outputs);
     let toolbox = page.options.toolbox.clone();
     let (name, arguments) = (wanted.tool, wanted.arguments);
     tokio::spawn(async move {
@@ -118,7 +122,16 @@ pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted)
         let result = match wanted.kind {
             CalledKind::Tool => {
                 let call = ToolCall::new(id, name, arguments);
-                shown(&toolbox.call_in(&context, call).await, began)
+                let call = toolbox.call_in(&context, call);
+                let pass = |item: OutputItem| {
+                    let row = json!({"item": {"index": item.index, "text": item.text()}});
+                    let sender = sender.clone();
+                    // While the browser does not read, the tool waits.
+                    async move {
+                        let _ = sender.send(CallLine::Report(line(&row))).await;
+                    }
+                };
+                shown(&passing_on(call, &mut items, pass).await, began)
             }
             CalledKind::Prompt => offers::prompt(&toolbox, &context, &name, &arguments).await,
             CalledKind::Resource => offers::resource(&toolbox, &context, &name).await,

@@ -311,7 +311,7 @@ impl QueueService {
                 }
             },
         };
-        let context = self.service.context(head, running.token.clone(), None, received);
+        let context = self.service.context(head, running.token.clone(), received);
         if let Some(left) = context.remaining() {
             lease.renew_until(now().checked_add(left.saturating_add(GRACE)));
         }

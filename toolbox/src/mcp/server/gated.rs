@@ -19,7 +19,6 @@ use super::shared::ServiceShared;
 use crate::context::{CancellationToken, Progress, ToolContext};
 use crate::future::BoxFuture;
 use crate::mcp::apps::AppsOfClient;
-use crate::sync::Mutex;
 
 /// The key in `_meta` of a request for the number of agents running above the call in other
 /// processes.
@@ -119,7 +118,8 @@ fn admit_boxed(
     if let Some(rounds) = rounds {
         // The call may outlast this request.
         let own_cancellation = running.ending().child_token();
-        let (context, reports) = with_reports(context.with_cancellation(own_cancellation.clone()));
+        let (context, reports) =
+            WaitingReports::of(context.with_cancellation(own_cancellation.clone()));
         let call = SuspendableCall::start(run(context), rounds, reports, own_cancellation);
         let attached = attached(identity());
         return Ok(Reply::Later(Box::pin(async move {
@@ -138,7 +138,7 @@ fn admit_boxed(
             })
         }
         Some((token, outlet)) => {
-            let (context, reports) = with_reports(context);
+            let (context, reports) = WaitingReports::of(context);
             let work = run(context);
             Box::pin(async move {
                 let _guard = guard;
@@ -151,7 +151,7 @@ fn admit_boxed(
 /// Waits for a call, and sends the reports of its progress before the answer.
 async fn reporting(
     mut work: BoxFuture<'static, CallEnd>,
-    reports: WaitingReports,
+    mut reports: WaitingReports,
     token: Value,
     outlet: Outlet,
 ) -> CallEnd {
@@ -194,13 +194,6 @@ fn context(meta: &RequestMeta, peer: &PeerIdentity, channel: Arc<ClientChannel>)
         context = context.with(conversation.clone());
     }
     context
-}
-
-/// Returns a context that reports progress, and the reports.
-fn with_reports(context: ToolContext) -> (ToolContext, WaitingReports) {
-    let reports = WaitingReports::default();
-    let added = reports.clone();
-    (context.with_progress(rising(move |report| added.add(report))), reports)
 }
 
 /// The request that a call is to be answered to, of perhaps several.
@@ -261,18 +254,6 @@ impl AttachedRequest {
                     return Answer::from(protocol::response(&id, &result));
                 }
             }
-        }
-    }
-}
-
-/// Returns a sink that passes only reports with increased progress, as the protocol requires.
-fn rising(sink: impl Fn(Progress) + Send + Sync) -> impl Fn(Progress) + Send + Sync {
-    let last = Mutex::new(f64::NEG_INFINITY);
-    move |report| {
-        let mut last = last.lock();
-        if report.done.is_finite() && report.done > *last {
-            *last = report.done;
-            sink(report);
         }
     }
 }
