@@ -39,7 +39,7 @@ pub(crate) struct ToolModel {
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) max_result_tokens: Option<usize>,
-    /// What is collected of a stream.
+    /// The value of `collect`.
     pub(crate) collect: Option<(&'static str, Span)>,
     /// The stream that the function returns.
     pub(crate) stream: Option<StreamModel>,

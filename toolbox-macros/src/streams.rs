@@ -11,7 +11,7 @@ use crate::literal::mentions_impl;
 
 /// A function whose output is a stream.
 pub(crate) struct StreamModel {
-    /// What is collected: the variant of `toolbox::stream::Collect`.
+    /// The variant of `toolbox::stream::Collect`.
     pub(crate) collect: &'static str,
     /// The type of the stream, as it is spelled.
     pub(crate) stream: TokenStream,

@@ -47,7 +47,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// The items that may come at once before others of the runtime have their turn.
 const AT_ONCE: u32 = 32;
 
-/// What the result of a tool that streams is made of.
+/// The items that the result of a tool that streams is made of.
 ///
 /// ```
 /// use futures_util::stream::{self, Stream};
@@ -118,7 +118,7 @@ pub async fn collect<S: Stream>(
     }
 }
 
-/// What was collected of the items so far.
+/// The items so far.
 #[derive(Default)]
 struct Collected {
     collect: Collect,
@@ -338,7 +338,8 @@ impl Tool {
     /// let spell = Tool::from_stream("spell", "Spells a word", |args: Spell| {
     ///     stream::iter(args.word.chars().map(|c| format!("{c} ")).collect::<Vec<_>>())
     /// });
-    /// let result = ToolBox::from(spell).call(ToolCall::new("1", "spell", r#"{"word":"ok"}"#)).await;
+    /// let call = ToolCall::new("1", "spell", r#"{"word":"ok"}"#);
+    /// let result = ToolBox::from(spell).call(call).await;
     /// assert_eq!(result.text(), "o k ");
     /// # }
     /// ```

@@ -12,7 +12,7 @@ pub use crate::stream::{Collect, collect, schema_of};
 #[cfg(not(feature = "stream"))]
 pub use without_feature::{Collect, collect, schema_of};
 
-/// What a function returned that collects a stream.
+/// The output of a function that collects a stream.
 #[derive(Debug)]
 pub struct Streamed<T>(pub T);
 
@@ -117,7 +117,7 @@ mod without_feature {
     use crate::arguments::call::HandlerCall;
     use crate::call::ToolResult;
 
-    /// What is collected.
+    /// The variants of `toolbox::stream::Collect`.
     #[derive(Debug)]
     #[allow(missing_docs, reason = "the variants of `toolbox::stream::Collect`")]
     pub enum Collect {

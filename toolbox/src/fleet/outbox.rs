@@ -17,8 +17,11 @@ pub(super) struct CallOutbox {
 }
 
 impl CallOutbox {
-    /// Returns a context that reports, and its notes.
-    pub(super) fn of(context: ToolContext) -> (ToolContext, Self) {
+    /// Returns the context of a call, and its notes, if they are read.
+    pub(super) fn of(context: ToolContext, is_read: bool) -> (ToolContext, Option<Self>) {
+        if !is_read {
+            return (context, None);
+        }
         let (sender, reports) = channel(REPORTS);
         let (items_sender, items) = channel(ITEMS);
         let context = context.with_outputs(items_sender).with_progress(move |report| {
@@ -27,7 +30,7 @@ impl CallOutbox {
                 let _ = sender.try_send(report);
             }
         });
-        (context, Self { reports, items })
+        (context, Some(Self { reports, items }))
     }
 
     /// Waits for the next note.

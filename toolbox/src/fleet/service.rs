@@ -154,13 +154,7 @@ impl Service {
             },
         };
         let context = self.context(&head, running.token.clone(), began);
-        let (context, outbox) = match head.progress {
-            true => {
-                let (context, outbox) = CallOutbox::of(context);
-                (context, Some(outbox))
-            }
-            false => (context, None),
-        };
+        let (context, outbox) = CallOutbox::of(context, head.progress);
         let (context, run) = below(head.run, context);
         let taint = context.get::<Taint>().cloned();
         let was_tainted = taint.as_ref().is_some_and(Taint::is_tainted);

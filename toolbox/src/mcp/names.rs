@@ -161,7 +161,8 @@ impl Names {
             .collect()
     }
 
-    /// Returns `<server>_<tool>`, or the bare name, if every provider accepts that name and it belongs to this server.
+    /// Returns `<server>_<tool>`, or the bare name, if every provider accepts that name and it
+    /// belongs to this server.
     fn plain(&self, server: &str, tool: &str) -> Option<String> {
         let name = if self.are_bare { tool.to_owned() } else { format!("{server}_{tool}") };
         let fits = |(at, c): (usize, char)| {

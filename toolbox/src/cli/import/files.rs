@@ -77,8 +77,8 @@ fn keep(path: &Path, kind: &str, first: u32) -> io::Result<PathBuf> {
     )))
 }
 
-/// Puts a file back from its backup of a number, byte for byte, and removes the backup. The contents
-/// that are replaced are kept under the path that is returned.
+/// Puts a file back from its backup of a number, byte for byte, and removes the backup. The
+/// contents that are replaced are kept under the path that is returned.
 pub(super) fn put_back(path: &Path, number: u32) -> io::Result<PathBuf> {
     let backup = numbered(path, BACKUP, number);
     let bytes = fs::read(&backup)?;

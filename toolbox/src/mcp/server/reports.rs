@@ -20,7 +20,7 @@ const ITEMS: usize = 16;
 /// The longest text of an item in a report, in bytes; the result has all of it.
 const TEXT: usize = 64 << 10;
 
-/// What is to be sent of one call before its end, in order.
+/// The reports and items of one call that are to be sent before its end, in order.
 pub(super) struct WaitingReports {
     waiting: Arc<Waiting>,
     items: Receiver<OutputItem>,

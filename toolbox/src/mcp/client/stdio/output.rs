@@ -99,8 +99,8 @@ impl ChildOutput {
     }
 }
 
-/// Returns `true` for a line that says what went wrong, as runtimes begin a stack trace: `Error: ..`,
-/// `TypeError [CODE]: ..`, `thread 'main' panicked at ..`.
+/// Returns `true` for a line that says what went wrong, as runtimes begin a stack trace:
+/// `Error: ..`, `TypeError [CODE]: ..`, `thread 'main' panicked at ..`.
 fn names_error(line: &str) -> bool {
     if line.contains(" panicked at ") {
         return true;
