@@ -1,5 +1,6 @@
 // One of several values: as buttons beside each other, or as a list that opens.
 import type { ComponentChildren } from "preact";
+import { moveFocus } from "./keys";
 import { visible } from "./text";
 
 interface ChipsProps<T extends string> {
@@ -13,14 +14,21 @@ interface ChipsProps<T extends string> {
   children?: ComponentChildren;
 }
 
+/** A toolbar, of which Tab reaches the button that is chosen; arrow keys choose another. */
 export function Chips<T extends string>({ label, values, value, onChange, show, children }: ChipsProps<T>) {
+  const chosen = values.includes(value) ? value : values[0];
+  const keys = (event: KeyboardEvent & { currentTarget: HTMLElement }) => {
+    moveFocus(event, [...event.currentTarget.querySelectorAll("button")], "both")?.click();
+  };
   return (
-    <div class="chips" role="group" aria-label={label}>
-      {values.map((own) => (
-        <button key={own} type="button" aria-pressed={own === value} onClick={() => onChange(own)}>
-          {show ? show(own) : own}
-        </button>
-      ))}
+    <div class="chips">
+      <div class="chips" role="toolbar" aria-label={label} onKeyDown={keys}>
+        {values.map((own) => (
+          <button key={own} type="button" tabIndex={own === chosen ? 0 : -1} aria-pressed={own === value} onClick={() => onChange(own)}>
+            {show ? show(own) : own}
+          </button>
+        ))}
+      </div>
       {children}
     </div>
   );

@@ -1,6 +1,7 @@
 // A list of any length: only the rows in sight are in the document.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
+import { TypeAhead, hasModifier } from "./keys";
 
 export interface ListProps<T> {
   items: T[];
@@ -10,6 +11,8 @@ export interface ListProps<T> {
   selected: number;
   onSelect(at: number): void;
   onOpen?(at: number): void;
+  /** The name of an item, to whose beginning typed characters lead. */
+  nameOf?(item: T): string;
   render(item: T, at: number): ComponentChildren;
   /** Stays at the end while items are added there. */
   follow?: boolean;
@@ -19,7 +22,20 @@ export function List<T>(props: ListProps<T>) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
+  const [typed] = useState(() => new TypeAhead());
   const { items, rowHeight } = props;
+  // The next key may come before the drawing of what the last one chose, or even of the one before.
+  const pending = useRef<number | null>(null);
+  useLayoutEffect(() => {
+    if (pending.current === props.selected) {
+      pending.current = null;
+    }
+  }, [props.selected]);
+  useLayoutEffect(() => void (pending.current = null), [items]);
+  const select = (at: number) => {
+    pending.current = at;
+    props.onSelect(at);
+  };
 
   useLayoutEffect(() => {
     const own = box.current;
@@ -59,8 +75,11 @@ export function List<T>(props: ListProps<T>) {
   }, [props.selected]);
 
   const keys = (event: KeyboardEvent) => {
+    if (hasModifier(event)) {
+      return;
+    }
     const page = Math.max(1, Math.floor(height / rowHeight) - 1);
-    const from = props.selected;
+    const from = pending.current ?? props.selected;
     const to: Record<string, number> = {
       ArrowDown: from + 1,
       ArrowUp: from < 0 ? items.length - 1 : from - 1,
@@ -72,10 +91,17 @@ export function List<T>(props: ListProps<T>) {
     const next = to[event.key];
     if (next !== undefined) {
       event.preventDefault();
-      props.onSelect(Math.min(items.length - 1, Math.max(0, next)));
+      typed.clear();
+      select(Math.min(items.length - 1, Math.max(0, next)));
     } else if (event.key === "Enter" && from >= 0) {
       event.preventDefault();
       props.onOpen?.(from);
+    } else if (props.nameOf && event.key !== "/") {
+      const found = typed.find(event, items.map(props.nameOf), from);
+      if (found >= 0) {
+        event.preventDefault();
+        select(found);
+      }
     }
   };
 
@@ -99,7 +125,7 @@ export function List<T>(props: ListProps<T>) {
         aria-posinset={at + 1}
         style={{ top: `${at * rowHeight}px`, height: `${rowHeight}px` }}
         onClick={() => {
-          props.onSelect(at);
+          select(at);
           props.onOpen?.(at);
         }}
       >
@@ -117,6 +143,7 @@ export function List<T>(props: ListProps<T>) {
       aria-label={props.label}
       aria-activedescendant={isDrawn ? `${props.id}-${props.selected}` : undefined}
       onKeyDown={keys}
+      onBlur={() => void (pending.current = null)}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
     >
       <div class="rows" role="presentation" style={{ height: `${items.length * rowHeight}px` }}>

@@ -6,6 +6,7 @@ import { Approvals } from "./approvals";
 import { Live, live } from "./live/live";
 import { Prompts } from "./offers/prompts";
 import { Resources } from "./offers/resources";
+import { TypeAhead, moveFocus } from "./keys";
 import { loadOffers, updated } from "./offers/store";
 import { forgetFrames, framesCame } from "./protocol/frames";
 import { Protocol } from "./protocol/protocol";
@@ -193,7 +194,7 @@ function Open() {
           <Line text={own?.title} max={40} />
         </h1>
         <nav aria-label="Tabs">
-          <ul>
+          <ul onKeyDown={(event) => moveFocus(event, [...event.currentTarget.querySelectorAll("a")], "horizontal")?.click()}>
             {TABS.filter(([name]) => isUsed(name, own)).map(([name, label]) => (
               <li key={name}>
                 <a href={href(name)} aria-current={tab === name ? "page" : undefined}>
@@ -247,8 +248,17 @@ function Content({ tab }: { tab: string }) {
 function Menu() {
   const [link, setLink] = useState("");
   const [fault, setFault] = useState("");
+  const [typed] = useState(() => new TypeAhead());
   return (
-    <details class="menu">
+    <details
+      class="menu"
+      onKeyDown={(event) => menuKeys(event, event.currentTarget, typed)}
+      onFocusOut={(event) => {
+        if (event.relatedTarget instanceof Node && !event.currentTarget.contains(event.relatedTarget)) {
+          event.currentTarget.open = false;
+        }
+      }}
+    >
       <summary>Session</summary>
       <div>
         <p>
@@ -290,6 +300,23 @@ function Menu() {
       </div>
     </details>
   );
+}
+
+/** The keys of the menu, but for those of its input. */
+function menuKeys(event: KeyboardEvent, menu: HTMLDetailsElement, typed: TypeAhead): void {
+  const summary = menu.querySelector("summary");
+  const items = [...menu.querySelectorAll("button")];
+  const at = items.findIndex((item) => item === document.activeElement);
+  if (document.activeElement === summary && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+    event.preventDefault();
+    typed.clear();
+    menu.open = true;
+    items.at(event.key === "ArrowDown" ? 0 : -1)?.focus();
+  } else if (at >= 0 && moveFocus(event, items, "vertical")) {
+    typed.clear();
+  } else if (at >= 0) {
+    items[typed.find(event, items.map((item) => item.textContent), at)]?.focus();
+  }
 }
 
 function Closed() {

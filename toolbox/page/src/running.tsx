@@ -1,5 +1,6 @@
 // A call that runs: its progress, what it waits for, and its end.
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refusal, post, stream } from "./api";
 import { href, waiting } from "./state";
 import { useStore } from "./store";
@@ -26,21 +27,81 @@ export interface Runner {
   cancel(): void;
   /** `false` once the component is gone. */
   alive(): boolean;
+  /** The id of the form that makes the call. */
+  form: string;
+  callButton: RefObject<HTMLButtonElement | null>;
+  cancelButton: RefObject<HTMLButtonElement | null>;
 }
 
-/** Makes calls of the page, one at a time. */
-export function useRunner(): Runner {
+/** A menu that is open, which takes Esc itself. */
+const OPEN_MENU = "details.menu[open], [role=menu]";
+
+/**
+ * Makes calls of the page, one at a time, by the form of that id. Wherever the focus is, Ctrl+Enter calls and Esc
+ * cancels. The focus goes to the button Cancel while a call runs, and back to where it was.
+ */
+export function useRunner(form: string): Runner {
   const [running, setRunning] = useState<string | null>(null);
   const [progress, setProgress] = useState<Progress | null>(null);
   const alive = useRef(true);
+  const callButton = useRef<HTMLButtonElement>(null);
+  const cancelButton = useRef<HTMLButtonElement>(null);
+  const before = useRef<Element | null>(null);
   useEffect(() => () => void (alive.current = false), []);
+
+  useLayoutEffect(() => {
+    if (running) {
+      cancelButton.current?.focus({ preventScroll: true });
+    } else if (before.current) {
+      // With the button the focus is gone; whoever went elsewhere meanwhile stays there.
+      if (document.activeElement === document.body || document.activeElement === null) {
+        focusAgain(before.current, callButton.current);
+      }
+      before.current = null;
+    }
+  }, [running]);
+
+  const cancel = () => {
+    if (running) {
+      post("/api/cancel", { id: running }).catch(() => {});
+    }
+  };
+
+  useEffect(() => {
+    const keys = (event: KeyboardEvent) => {
+      if (event.isComposing) {
+        return;
+      }
+      const isCall = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+      const isCancel = event.key === "Escape" && running !== null && !document.activeElement?.closest(OPEN_MENU);
+      if (!isCall && !isCancel) {
+        return;
+      }
+      // It is the key of the page alone: a search keeps its text, and no button under the focus is pressed.
+      event.preventDefault();
+      event.stopPropagation();
+      if (isCancel) {
+        cancel();
+      } else if (running === null && !event.repeat) {
+        (document.getElementById(form) as HTMLFormElement | null)?.requestSubmit();
+      }
+    };
+    window.addEventListener("keydown", keys, true);
+    return () => window.removeEventListener("keydown", keys, true);
+  }, [running, form]);
+
   return {
     running,
     progress,
+    form,
+    callButton,
+    cancelButton,
+    cancel,
     alive: () => alive.current,
     async run(call, done) {
       const id = `page-${crypto.randomUUID()}`;
       const ended: Ended = { line: null, fault: "" };
+      before.current = document.activeElement;
       setRunning(id);
       setProgress(null);
       try {
@@ -64,16 +125,48 @@ export function useRunner(): Runner {
       }
       done(ended);
     },
-    cancel() {
-      if (running) {
-        post("/api/cancel", { id: running }).catch(() => {});
-      }
-    },
   };
 }
 
+/** Moves the focus to where it was, or to the button where that is gone. */
+function focusAgain(before: Element, button: HTMLButtonElement | null): void {
+  for (const element of [before, button]) {
+    if (element instanceof HTMLElement && element !== document.body) {
+      element.focus({ preventScroll: true });
+      if (document.activeElement === element) {
+        return;
+      }
+    }
+  }
+}
+
+/** The buttons of a call, and what it does while it runs. */
+export function CallBar({ runner, label, approval }: { runner: Runner; label: string; approval?: boolean }) {
+  return (
+    <div class="callbar">
+      <button ref={runner.callButton} type="submit" form={runner.form} class="primary" disabled={runner.running !== null}>
+        {label}
+      </button>
+      {runner.running && (
+        <button
+          ref={runner.cancelButton}
+          type="button"
+          // A key that is still held from the call cancels nothing.
+          onKeyDown={(event) => event.repeat && event.preventDefault()}
+          onClick={runner.cancel}
+        >
+          Cancel
+        </button>
+      )}
+      <div aria-live="polite">
+        <Running runner={runner} approval={approval ?? false} />
+      </div>
+    </div>
+  );
+}
+
 /** One line about the call that runs. */
-export function Running({ runner, approval }: { runner: Runner; approval?: boolean }) {
+function Running({ runner, approval }: { runner: Runner; approval: boolean }) {
   const entries = useStore(waiting);
   const { progress } = runner;
   if (!runner.running) {

@@ -192,6 +192,7 @@ export function Tools(props: { mode: "tools" | "try" }) {
           selected={selected}
           onSelect={(at) => go(props.mode, shown[at]!.tool.name)}
           onOpen={() => document.getElementById("detail")?.focus()}
+          nameOf={(row) => row.tool.name}
           render={(row) => <Row {...row} />}
         />
         {!shown.length && <p class="empty">{all.length ? "Nothing was found. Try other words." : "The box has no tools."}</p>}

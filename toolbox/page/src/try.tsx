@@ -8,7 +8,7 @@ import { parse, write } from "./form/json";
 import { JsonForm, useJsonText } from "./json-text";
 import { Result, textOf } from "./result";
 import type { CallResult } from "./result";
-import { Running, useRunner } from "./running";
+import { CallBar, useRunner } from "./running";
 import { program } from "./state";
 import { useStore } from "./store";
 import type { Detail } from "./tools";
@@ -42,8 +42,8 @@ export function Try({ detail }: { detail: Detail }) {
   const json = useJsonText(() => drafts.get(detail.name) ?? first(detail, schema));
   const { text, syntax, setText } = json;
   const [check, setCheck] = useState<Check>({});
-  const runner = useRunner();
-  const { running, cancel } = runner;
+  const runner = useRunner("try");
+  const { running } = runner;
   const [shown, setShown] = useState<Past | null>(past.find((own) => own.tool === detail.name) ?? null);
 
   drafts.set(detail.name, text);
@@ -76,20 +76,11 @@ export function Try({ detail }: { detail: Detail }) {
       }
     });
 
-  const keys = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !running) {
-      event.preventDefault();
-      void call();
-    } else if (event.key === "Escape" && running) {
-      cancel();
-    }
-  };
-
   const faults = check.faults ?? [];
   const own = past.filter((past) => past.tool === detail.name);
   const lastText = shown?.result && !shown.result.is_error ? textOf(shown.result) : null;
   return (
-    <div class="try" onKeyDown={keys}>
+    <div class="try">
       {detail.description && (
         <p class="quiet">
           <Line text={detail.description} max={400} />
@@ -97,6 +88,7 @@ export function Try({ detail }: { detail: Detail }) {
       )}
       <div class="pair">
         <form
+          id="try"
           aria-label="Arguments"
           noValidate
           autocomplete="off"
@@ -111,14 +103,6 @@ export function Try({ detail }: { detail: Detail }) {
           <h3>Form</h3>
           <JsonForm json={json} schema={schema} faults={faults} disabled={running !== null} />
           <p class="acts">
-            <button type="submit" class="primary" disabled={running !== null}>
-              Call
-            </button>
-            {running && (
-              <button type="button" onClick={cancel}>
-                Cancel
-              </button>
-            )}
             <button type="button" disabled={running !== null} onClick={() => setText(first(detail, schema))}>
               Start over
             </button>
@@ -171,8 +155,8 @@ export function Try({ detail }: { detail: Detail }) {
           </p>
         </div>
       </div>
+      <CallBar runner={runner} label="Call" approval={detail.approval} />
       <div aria-live="polite">
-        <Running runner={runner} approval={detail.approval} />
         {!running && shown?.fault && (
           <p class="bad" role="alert">
             {visible(shown.fault)}

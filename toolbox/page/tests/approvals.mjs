@@ -169,7 +169,7 @@ export function register(program, session) {
   flow("approvals: a call that ends is taken back", async () => {
     const page = await pay(session, 1200, "Hal");
     const own = await card(session, "Hal");
-    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await own.waitFor({ state: "detached" });
   });
 

@@ -130,6 +130,9 @@ export async function tryTool(page, name) {
   await page.getByRole("button", { name: "Call", exact: true }).waitFor();
 }
 
+/** Shows the arguments as JSON. */
+export async function asJson() {}
+
 /** Writes the arguments as JSON. */
 export async function fill(page, json) {
   await page.getByRole("textbox", { name: "JSON", exact: true }).fill(typeof json === "string" ? json : JSON.stringify(json));

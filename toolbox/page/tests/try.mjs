@@ -88,7 +88,7 @@ export function register(program, session) {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByText(/^step \d+/).waitFor();
     assert.ok(await page.getByRole("progressbar").first().isVisible());
-    await page.getByRole("button", { name: "Cancel" }).press("Escape");
+    await page.getByRole("button", { name: "Cancel", exact: true }).press("Escape");
     const result = page.getByRole("region", { name: "Result" });
     await result.getByText("Failed").waitFor();
     assert.match(await result.innerText(), /cancelled/);
@@ -99,7 +99,7 @@ export function register(program, session) {
     await tryTool(page, "count_slowly");
     await fill(page, { steps: 500, pause: 50 });
     await page.getByRole("button", { name: "Call", exact: true }).click();
-    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await page.getByRole("region", { name: "Result" }).getByText("cancelled").first().waitFor();
   });
 

@@ -1,5 +1,6 @@
 // One call: its facts, its arguments and result, and the calls around it on one line of time.
 import { useMemo } from "preact/hooks";
+import { moveFocus } from "../keys";
 import { href } from "../state";
 import { Block, Line, bytes, milliseconds, pretty } from "../text";
 import type { Call, CallState, LiveLog } from "./log";
@@ -136,7 +137,7 @@ function Waterfall(props: { calls: Call[]; chosen: Call; choose(call: Call): voi
       <h3>
         Around it <span class="quiet">{milliseconds(to - from)}</span>
       </h3>
-      <ul class="waterfall">
+      <ul class="waterfall" onKeyDown={(event) => moveFocus(event, [...event.currentTarget.querySelectorAll("button")], "vertical")?.click()}>
         {props.calls.map((call) => (
           <li key={call.number}>
             <button type="button" aria-pressed={call === props.chosen} onClick={() => props.choose(call)}>

@@ -1,6 +1,7 @@
 // The input of an argument, which the server may complete.
 import { useEffect, useId, useState } from "preact/hooks";
 import { post } from "../api";
+import { moveFocus } from "../keys";
 import { Line, visible } from "../text";
 
 export interface ArgumentProps {
@@ -43,10 +44,25 @@ export function Argument(props: ArgumentProps) {
     };
   }, [kind, of, name, value, others, completes, focused]);
 
+  const keys = (event: KeyboardEvent & { currentTarget: HTMLElement }) => {
+    const input = event.currentTarget.querySelector("input");
+    const values = [...event.currentTarget.querySelectorAll("button")];
+    if (document.activeElement !== input) {
+      if (event.key === "Escape") {
+        input?.focus();
+      } else {
+        moveFocus(event, values, "both");
+      }
+    } else if (event.key === "ArrowDown" && values[0]) {
+      event.preventDefault();
+      values[0].focus();
+    }
+  };
+
   // The list of the browser hides what was typed in full.
   const shown = found.filter((own) => own !== value);
   return (
-    <div class="argument">
+    <div class="argument" onKeyDown={keys}>
       <label for={id}>
         <Line text={props.label ?? name} max={80} />
         {props.required && <span class="quiet"> (required)</span>}

@@ -47,6 +47,7 @@ export function Picker<T>(props: PickerProps<T>) {
           selected={selected}
           onSelect={(at) => go(props.tab, props.keyOf(shown[at]!))}
           onOpen={() => document.getElementById("detail")?.focus()}
+          nameOf={(item) => props.texts(item)[0] ?? ""}
           render={(item) => {
             const [name, ...more] = props.texts(item);
             return (

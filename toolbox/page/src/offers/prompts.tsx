@@ -1,7 +1,7 @@
 // The tab *Prompts*: prompts filled in, and the messages that they become.
 import { useState } from "preact/hooks";
 import { Part } from "../result";
-import { Running, useRunner } from "../running";
+import { CallBar, useRunner } from "../running";
 import { route } from "../state";
 import { useStore } from "../store";
 import { Block, Copy, Line, milliseconds, number, visible } from "../text";
@@ -36,7 +36,7 @@ export function Prompts() {
 }
 
 function Chosen({ prompt }: { prompt: Prompt }) {
-  const runner = useRunner();
+  const runner = useRunner("prompt");
   const [values, setValues] = useState<Record<string, string>>({});
   const [fault, setFault] = useState("");
   const [shown, show] = useState<{ rendered: Rendered; took: number } | null>(null);
@@ -67,11 +67,14 @@ function Chosen({ prompt }: { prompt: Prompt }) {
         </p>
       )}
       <form
+        id="prompt"
         aria-label="Arguments"
         autocomplete="off"
         onSubmit={(event) => {
           event.preventDefault();
-          void get();
+          if (!runner.running) {
+            void get();
+          }
         }}
       >
         {prompt.arguments.map((own) => (
@@ -89,19 +92,9 @@ function Chosen({ prompt }: { prompt: Prompt }) {
             onChange={(value) => setValues({ ...values, [own.name]: value })}
           />
         ))}
-        <p class="acts">
-          <button type="submit" class="primary" disabled={runner.running !== null}>
-            Get the prompt
-          </button>
-          {runner.running && (
-            <button type="button" onClick={runner.cancel}>
-              Cancel
-            </button>
-          )}
-        </p>
       </form>
+      <CallBar runner={runner} label="Get the prompt" />
       <div aria-live="polite">
-        <Running runner={runner} />
         {fault && (
           <p class="bad" role="alert">
             {visible(fault)}

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { post } from "../api";
 import { Part } from "../result";
-import { Running, useRunner } from "../running";
+import { CallBar, useRunner } from "../running";
 import { program, route } from "../state";
 import { useStore } from "../store";
 import { Block, Copy, Line, bytes, milliseconds, number, pretty, visible } from "../text";
@@ -40,7 +40,7 @@ export function Resources() {
 }
 
 function Chosen({ resource }: { resource: Resource }) {
-  const runner = useRunner();
+  const runner = useRunner("resource");
   const state = useStore(program);
   const { subscribed } = useStore(offers);
   const changes = useStore(updates);
@@ -91,11 +91,14 @@ function Chosen({ resource }: { resource: Resource }) {
       </p>
       {resource.description && <Block text={resource.description} label="Description" />}
       <form
+        id="resource"
         aria-label="Resource"
         autocomplete="off"
         onSubmit={(event) => {
           event.preventDefault();
-          void read();
+          if (!runner.running) {
+            void read();
+          }
         }}
       >
         {resource.variables.map((name) => (
@@ -118,22 +121,14 @@ function Chosen({ resource }: { resource: Resource }) {
           </div>
         )}
         <p class="acts">
-          <button type="submit" class="primary" disabled={runner.running !== null}>
-            Read
-          </button>
-          {runner.running && (
-            <button type="button" onClick={runner.cancel}>
-              Cancel
-            </button>
-          )}
           <button type="button" aria-pressed={isSubscribed} onClick={() => subscribe(!isSubscribed)}>
             {isSubscribed ? "Subscribed" : "Subscribe to changes"}
           </button>
         </p>
       </form>
       {!announces && <p class="quiet">Its server does not declare that it announces changes.</p>}
+      <CallBar runner={runner} label="Read" />
       <div aria-live="polite">
-        <Running runner={runner} />
         {own.length > 0 && (
           <p class={shown && newest > shown.at ? "warn" : "quiet"}>
             Changed {number(own.length)} time{own.length > 1 ? "s" : ""}, last at {new Date(newest).toLocaleTimeString("en-GB")}
