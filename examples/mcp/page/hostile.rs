@@ -1,7 +1,7 @@
 //! Tools of a server that means harm: their texts try to act in a page.
 
 use serde_json::{Value, json};
-use toolbox::call::{Arguments, Media};
+use toolbox::call::{Arguments, Media, ResourceLink};
 use toolbox::{Content, Tool, ToolResult};
 
 const SCRIPT: &str = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script>";
@@ -14,6 +14,55 @@ fn tool(name: &str, description: String, schema: Value, result: fn() -> ToolResu
 
 fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}})
+}
+
+/// Returns a tool whose names, texts and results are wider than a screen.
+fn wide() -> Tool {
+    let word = |sign: &str, length: usize| sign.repeat(length);
+    let mut below = json!({"type": "object", "properties": {"end": {"type": "string"}}});
+    for _ in 0..14 {
+        let required = json!(["below"]);
+        below = json!({"type": "object", "properties": {"below": below}, "required": required});
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            word("p", 200): {"type": "string", "title": word("t", 200), "description": word("d", 400)},
+            "choice": {"enum": [word("e", 200), "short"], "default": word("e", 200)},
+            "union": {"anyOf": [
+                {"type": "object", "title": word("u", 200), "properties": {word("m", 90): {"type": "integer"}}},
+                {"type": "string"},
+            ]},
+            "below": below,
+            "items": {"type": "array", "minItems": 2, "items": {"type": "object", "properties": {
+                word("i", 90): {"type": "string", "default": word("v", 300)},
+                "at": {"type": "string", "format": "date-time"},
+            }}},
+            "map": {"type": "object", "additionalProperties": {"type": "string"}, "default": {word("k", 90): word("v", 300)}},
+        },
+        "required": ["below", "union", "items", "map"],
+    });
+    let result = |_: Arguments| async move {
+        let row = |at: usize| {
+            let cells =
+                (0..30).map(|column| (format!("column_{column}"), json!("cell ".repeat(at + 2))));
+            Value::Object(cells.collect())
+        };
+        let mut deep = json!("x".repeat(300));
+        for level in 0..40 {
+            deep = json!({format!("level_{level}"): deep});
+        }
+        let value = json!({"rows": (0..5).map(row).collect::<Vec<_>>(), "deep": deep});
+        let link = format!("https://example.com/{}", "l".repeat(400));
+        ToolResult::from(vec![
+            Content::text(value.to_string()),
+            Content::ResourceLink(Box::new(ResourceLink::new(link, "n".repeat(300)))),
+        ])
+    };
+    Tool::raw(format!("wide_{}", word("w", 55)), word("d", 500), schema, result)
+        .with_title(word("t", 300))
+        .with_tags([word("g", 200)])
+        .from_source("harmful")
 }
 
 /// Returns the tools of this module.
@@ -65,5 +114,6 @@ pub(crate) fn tools() -> Vec<Tool> {
         tool("names", "Has odd names".to_owned(), names, || ToolResult::new("ok")),
         tool("recursive", "Never ends".to_owned(), recursive, || ToolResult::new("ok")),
         tool("long", "word ".repeat(20_000), no_arguments(), || ToolResult::new("ok")),
+        wide(),
     ]
 }

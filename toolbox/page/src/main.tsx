@@ -164,8 +164,6 @@ function Open() {
   const entries = useStore(waiting);
   const link = useStore(connection);
   useEffect(listen, []);
-  // On a narrow screen the tabs scroll.
-  useEffect(() => document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [tab]);
 
   useEffect(() => {
     // Somebody who looks at the page uses it.

@@ -106,9 +106,11 @@ export function Result({ result }: { result: CallResult }) {
       </Chips>
       {view === "Text" && (text ? <Block text={text} label="Text of the result" /> : <p class="quiet">No text.</p>)}
       {view === "Tree" && (
-        <ul class="tree">
-          <Node name="result" value={value} open />
-        </ul>
+        <div class="sideways" tabIndex={0} role="group" aria-label="Tree of the result">
+          <ul class="tree">
+            <Node name="result" value={value} open />
+          </ul>
+        </div>
       )}
       {view === "Table" && rows && <Table rows={rows} />}
       {view === "Parts" && media.map((part, at) => <Part key={at} part={part} />)}

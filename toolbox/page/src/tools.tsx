@@ -413,29 +413,31 @@ function Reasons({ hit }: { hit: Hit }) {
       </h3>
       {hit.named && <p>The search names this tool.</p>}
       {hit.words.length > 0 && (
-        <table>
-          <caption class="sr">Words of the search that this tool says</caption>
-          <thead>
-            <tr>
-              <th>asked</th>
-              <th>said here</th>
-              <th>in</th>
-              <th>share</th>
-            </tr>
-          </thead>
-          <tbody>
-            {hit.words.map((word, at) => (
-              <tr key={at}>
-                <td>{word.asked === null ? <span class="quiet">several words</span> : <Line text={word.asked} />}</td>
-                <td>
-                  <Line text={word.found} />
-                </td>
-                <td>{word.fields.join(", ")}</td>
-                <td class="num">{Math.round(word.share * 100)} %</td>
+        <div class="sideways" tabIndex={0} role="group" aria-label="Words of the search">
+          <table>
+            <caption class="sr">Words of the search that this tool says</caption>
+            <thead>
+              <tr>
+                <th>asked</th>
+                <th>said here</th>
+                <th>in</th>
+                <th>share</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {hit.words.map((word, at) => (
+                <tr key={at}>
+                  <td>{word.asked === null ? <span class="quiet">several words</span> : <Line text={word.asked} />}</td>
+                  <td>
+                    <Line text={word.found} />
+                  </td>
+                  <td>{word.fields.join(", ")}</td>
+                  <td class="num">{Math.round(word.share * 100)} %</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
       <p class="quiet">
         {hit.words.length > 0

@@ -223,7 +223,7 @@ export function register(program, session) {
     await page.getByRole("region", { name: "Result" }).getByText("does not want to answer").waitFor();
   });
 
-  flow("approvals: axe finds nothing serious, light and dark", async () => {
+  flow("approvals: axe finds nothing, light and dark", async () => {
     const page = await pay(session, 1500, "Kim");
     for (const colorScheme of ["light", "dark"]) {
       const other = await session("approvals", { colorScheme });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { accessible, another, call, context, fill, flow, open, picture, tab, tryTool } from "./harness.mjs";
+import { fits, tabsInSight } from "./narrow.mjs";
 import { program, startProgram } from "./programs.mjs";
 
 const EVERYTHING = process.env.MCP_EVERYTHING;
@@ -121,6 +122,59 @@ export function register() {
       await page.getByText(/Changed 1 time, last at [\d:]+\.$/).waitFor();
       await page.getByRole("button", { name: "Subscribed" }).click();
       await page.getByRole("button", { name: "Subscribe to changes" }).waitFor();
+    });
+
+    for (const width of [375, 320, 768]) {
+      inspected(
+        `at ${width} pixels all tabs are in sight, and nothing is wider than the screen (${kind})`,
+        server,
+        async (page) => {
+          await tabsInSight(page);
+          await choose(page, "Prompts", "inspected_review");
+          await page.getByRole("textbox", { name: "code (required)" }).fill("c".repeat(300));
+          await fits(page, "a prompt");
+          await page.getByRole("button", { name: "Get the prompt" }).click();
+          await page.getByRole("region", { name: "Messages" }).waitFor();
+          await fits(page, "messages");
+          await choose(page, "Resources", "test://notes/{id}");
+          await page.getByRole("textbox", { name: "id", exact: true }).fill("i".repeat(300));
+          await page.getByRole("button", { name: "Read", exact: true }).click();
+          await page.getByRole("region", { name: "Contents" }).waitFor();
+          await fits(page, "a resource");
+          await tab(page, "Protocol");
+          await fits(page, "frames");
+          for (const view of ["Times", "Tasks", "Faults", "Notifications"]) {
+            await page.getByRole("button", { name: view }).click();
+            await fits(page, view);
+          }
+          await page.getByRole("button", { name: "Frames", exact: true }).click();
+          await rows(page, "Frames").filter({ hasText: "resources/read" }).first().click();
+          await page.getByRole("region", { name: "Frame", exact: true }).getByText("iii").first().waitFor();
+          await fits(page, "a frame");
+          await tabsInSight(page);
+          await accessible(page, `a frame at ${width}`);
+        },
+        { viewport: { width, height: 700 } },
+      );
+    }
+
+    inspected(`a prompt by keyboard alone (${kind})`, server, async (page) => {
+      await choose(page, "Prompts", "inspected_review");
+      await page.getByRole("textbox", { name: "tone" }).focus();
+      await page.keyboard.type("ki");
+      const values = page.getByRole("group", { name: "Values for tone" });
+      await values.getByRole("button", { name: "ref/prompt" }).waitFor();
+      await page.keyboard.press("ArrowDown");
+      const first = await values.getByRole("button").first().innerText();
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), first);
+      await page.keyboard.press("Enter");
+      assert.equal(await page.getByRole("textbox", { name: "tone" }).inputValue(), first);
+      await page.getByRole("textbox", { name: "code (required)" }).focus();
+      await page.keyboard.type("let x");
+      await page.getByRole("listbox", { name: "prompts" }).focus();
+      await page.keyboard.press("Control+Enter");
+      await page.getByRole("region", { name: "Messages" }).getByText('Review "let x"').waitFor();
+      await page.waitForFunction(() => document.activeElement.getAttribute("role") === "listbox");
     });
 
     inspected(`frames both ways, filtered, with times, and a server without faults (${kind})`, server, async (page) => {
@@ -287,7 +341,7 @@ export function register() {
 
   for (const colorScheme of ["light", "dark"]) {
     inspected(
-      `axe finds nothing serious, ${colorScheme}, wide and narrow`,
+      `axe finds nothing, ${colorScheme}, wide and narrow`,
       [program("offering")],
       async (page) => {
         await choose(page, "Prompts", "review");

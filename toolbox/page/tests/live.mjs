@@ -204,7 +204,7 @@ export function register(program, session) {
     await own.stop();
   });
 
-  flow("live: axe finds nothing serious, light and dark", async () => {
+  flow("live: axe finds nothing, light and dark", async () => {
     await make(session, "editor", { task: "Write for all" });
     for (const colorScheme of ["light", "dark"]) {
       const page = await session("live", { colorScheme });

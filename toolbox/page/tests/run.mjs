@@ -3,6 +3,7 @@ import { another, context, go, keep, open, run, start } from "./harness.mjs";
 import * as approvals from "./approvals.mjs";
 import * as keys from "./keys.mjs";
 import * as live from "./live.mjs";
+import * as narrow from "./narrow.mjs";
 import * as safety from "./safety.mjs";
 import * as inspect from "./inspect.mjs";
 import * as serve from "./serve.mjs";
@@ -24,7 +25,7 @@ async function session(at, options) {
   return next;
 }
 
-for (const part of [tools, trying, keys, approvals, live, safety, serve, inspect]) {
+for (const part of [tools, trying, keys, narrow, approvals, live, safety, serve, inspect]) {
   part.register(program, session);
 }
 await run();

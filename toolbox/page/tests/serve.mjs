@@ -141,7 +141,7 @@ export function register() {
     assert.ok(response.status >= 400, String(response.status));
   });
 
-  served("axe finds nothing serious while something waits, light and dark", ["--page"], async (page, own) => {
+  served("axe finds nothing while something waits, light and dark", ["--page"], async (page, own) => {
     const result = transfer(own, 1500, "Kim");
     for (const colorScheme of ["light", "dark"]) {
       const other = await open(await context({ colorScheme }), { link: await another(page) });

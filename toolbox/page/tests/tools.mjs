@@ -67,7 +67,7 @@ export function register(program, session) {
     await page.getByRole("alert").filter({ hasText: "there is no tool of this name" }).waitFor();
   });
 
-  flow("tools: axe finds nothing serious, light and dark", async () => {
+  flow("tools: axe finds nothing, light and dark", async () => {
     for (const colorScheme of ["light", "dark"]) {
       const page = await session("tools/pay", { colorScheme });
       await page.getByText("As each provider gets it").waitFor();

@@ -216,7 +216,7 @@ export function register(program, session) {
     await secret.waitFor({ state: "attached" });
   });
 
-  flow("try: axe finds nothing serious, light and dark", async () => {
+  flow("try: axe finds nothing, light and dark", async () => {
     for (const colorScheme of ["light", "dark"]) {
       const page = await session("try", { colorScheme });
       await tryTool(page, "order");

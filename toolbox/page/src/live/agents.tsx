@@ -16,7 +16,9 @@ export function AgentTree({ log, choose }: { log: LiveLog; choose(call: Call): v
   return (
     <div class="one">
       {roots.slice(0, shown).map((agent) => (
-        <Agent key={agent.key} agent={agent} log={log} choose={choose} />
+        <div key={agent.key} class="sideways">
+          <Agent agent={agent} log={log} choose={choose} />
+        </div>
       ))}
       {roots.length > shown && (
         <button type="button" onClick={() => show(shown + MAX_RUNS)}>

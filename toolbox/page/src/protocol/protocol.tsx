@@ -237,19 +237,21 @@ interface ViewProps {
 
 function Figures(props: { caption: string; columns: string[]; children: ComponentChildren }) {
   return (
-    <table class="figures">
-      <caption class="sr">{props.caption}</caption>
-      <thead>
-        <tr>
-          {props.columns.map((name) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>{props.children}</tbody>
-    </table>
+    <div class="sideways" tabIndex={0} role="group" aria-label={props.caption}>
+      <table class="figures">
+        <caption class="sr">{props.caption}</caption>
+        <thead>
+          <tr>
+            {props.columns.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{props.children}</tbody>
+      </table>
+    </div>
   );
 }
 
