@@ -192,6 +192,27 @@ pub(crate) fn tools() -> Vec<Tool> {
         "required": ["day", "code"],
         "additionalProperties": false,
     });
+    let texts =
+        (0..200).map(|at| (format!("field_{at}"), json!({"type": "string", "maxLength": 9})));
+    let many = json!({
+        "type": "object",
+        "properties": texts.collect::<serde_json::Map<_, _>>(),
+        "required": ["field_0", "field_199"],
+        "additionalProperties": false,
+    });
+    let from_right = json!({
+        "type": "object",
+        "properties": {
+            "שם": {"type": "string", "title": "השם המלא", "description": "שם הלקוח (Name) כפי שהוא בתעודה"},
+            "كمية": {"type": "integer", "minimum": 1, "description": "عدد القطع, at least 1"},
+            "عنوان": {"type": "object", "description": "العنوان", "properties": {
+                "مدينة": {"type": "string"},
+                "تاريخ": {"type": "string", "format": "date-time"},
+            }, "required": ["مدينة"]},
+        },
+        "required": ["שם", "عنوان"],
+        "additionalProperties": false,
+    });
     let back = |arguments: &std::collections::HashMap<String, Value>| {
         let shown = arguments.iter().filter(|(name, _)| *name != "secret");
         Ok::<_, String>(json!(shown.collect::<BTreeMap<_, _>>()))
@@ -200,5 +221,11 @@ pub(crate) fn tools() -> Vec<Tool> {
         .with_tags(["plain"]);
     let mut all = tools![echo, add, numbers, choices, place, order, pair, count_folders, anything];
     all.push(formats);
+    for (name, description, schema) in [
+        ("many_fields", "Returns texts of two hundred fields", many),
+        ("from_the_right", "Returns texts that are written from right to left", from_right),
+    ] {
+        all.push(Tool::from_map(name, description, schema, back).with_tags(["nested"]));
+    }
     all
 }

@@ -118,9 +118,38 @@ async fn book(
     Ok(format!("booked {restaurant} for {} {place}", seats.people))
 }
 
+/// A visit, as its guest wants it.
+#[derive(Debug, Deserialize, JsonSchema, serde::Serialize)]
+struct Visit {
+    /// The day
+    #[schemars(extend("format" = "date"))]
+    day: String,
+    /// The beginning
+    #[schemars(extend("format" = "date-time"))]
+    begins: Option<String>,
+    /// The number of guests
+    #[schemars(range(min = 1, max = 8))]
+    guests: u8,
+    /// The reason, in a few words
+    #[schemars(length(min = 3))]
+    reason: String,
+}
+
+/// Plans a visit, and asks when.
+#[tool(timeout = "5m", tags("asking"))]
+async fn plan_visit(
+    /// The place
+    place: &str,
+    context: &ToolContext,
+) -> Result<Value, AskError> {
+    let visit = context.ask::<Visit>(format!("A visit to {place}: when?")).await?;
+    Ok(json!(visit))
+}
+
 /// Returns the tools of this module; two of them call others of the box.
 pub(crate) fn tools(toolbox: &ToolBox) -> Vec<Tool> {
-    let mut all = tools![count_slowly, large, rows, picture, links, fails, panics, pay, book];
+    let mut all =
+        tools![count_slowly, large, rows, picture, links, fails, panics, pay, book, plan_visit];
     let calls = toolbox.clone();
     let schema = json!({
         "type": "object",

@@ -1,10 +1,11 @@
 // Calls and questions that wait for a person.
 import { useEffect, useState } from "preact/hooks";
 import { Refusal, post } from "./api";
-import { Form, initial } from "./form/index";
+import { useCheck } from "./check";
+import { focusFirstFault, initial } from "./form/index";
 import type { Fault } from "./form/index";
 import { parse, write } from "./form/json";
-import { JsonForm, useJsonText } from "./json-text";
+import { Editor, useJsonText } from "./json-text";
 import { live } from "./live/live";
 import { leading } from "./live/leading";
 import { useRead } from "./reading";
@@ -70,7 +71,6 @@ function Entry({ entry, place, settle }: { entry: Waiting; place: string; settle
   const [since, setSince] = useState(Math.max(0, Date.now() - entry.since_ms));
   const [fault, setFault] = useState("");
   const [busy, setBusy] = useState(false);
-  const [faults, setFaults] = useState<Fault[]>([]);
 
   useEffect(() => {
     const timer = setInterval(() => setSince(Math.max(0, Date.now() - entry.since_ms)), 1000);
@@ -80,14 +80,14 @@ function Entry({ entry, place, settle }: { entry: Waiting; place: string; settle
   const say = async (word: Record<string, unknown>, what: string) => {
     setBusy(true);
     setFault("");
-    setFaults([]);
+    let faults: Fault[] = [];
     try {
       await post("/api/decide", { id: entry.id, ...word });
       settle({ id: entry.id, what: `${entry.tool}: ${what}`, bad: false });
     } catch (error) {
       if (error instanceof Refusal && error.status === 422) {
         setFault(error.message);
-        setFaults(error.body?.faults ?? []);
+        faults = error.body?.faults ?? [];
       } else if (error instanceof Refusal && (error.status === 409 || error.status === 410)) {
         settle({ id: entry.id, what: `${entry.tool}: ${error.message}`, bad: true });
       } else {
@@ -95,6 +95,7 @@ function Entry({ entry, place, settle }: { entry: Waiting; place: string; settle
       }
     }
     setBusy(false);
+    return faults;
   };
 
   const hints = entry.annotations ?? {};
@@ -130,7 +131,7 @@ function Entry({ entry, place, settle }: { entry: Waiting; place: string; settle
       <Leading entry={entry} />
       {hints.destructiveHint && <p class="warn">The tool may destroy something.</p>}
       {entry.kind === "approval" ? (
-        <Decide entry={entry} busy={busy} held={busy || !isRead} faults={faults} say={say} />
+        <Decide entry={entry} busy={busy} held={busy || !isRead} say={say} />
       ) : entry.url !== undefined ? (
         <>
           <Block text={entry.message ?? ""} label="Question" />
@@ -228,52 +229,59 @@ interface SayProps {
   busy: boolean;
   /** `true` while nothing can be decided. */
   held: boolean;
-  say(word: Record<string, unknown>, what: string): Promise<void>;
+  /** Returns the faults of a value that was refused. */
+  say(word: Record<string, unknown>, what: string): Promise<Fault[]>;
 }
 
-function Decide({ entry, busy, held, faults, say }: SayProps & { faults: Fault[] }) {
+/** The form of an entry: its value, its faults from the first change on, and its sending. */
+function useEntryForm({ entry, held, say }: SayProps, first: () => string) {
+  const json = useJsonText(first);
+  const [begun] = useState(json.text);
+  const [isTouched, touch] = useState(false);
+  if (!isTouched && json.text !== begun) {
+    touch(true);
+  }
+  const [check, setCheck] = useCheck(isTouched ? { entry: entry.id } : null, json.text);
+  const send = async (form: HTMLFormElement, word: Record<string, unknown>, what: string) => {
+    // A field that holds no JSON, no number or half a date is shown first: its value is an older one.
+    if (held || json.syntax || !form.reportValidity()) {
+      return;
+    }
+    const faults = await say(word, what);
+    if (faults.length > 0) {
+      setCheck({ faults });
+      requestAnimationFrame(() => focusFirstFault(form));
+    }
+  };
+  return { json, faults: json.syntax ? [] : (check.faults ?? []), send };
+}
+
+function Decide(props: SayProps) {
+  const { entry, busy, held, say } = props;
   const [schema] = useState(() => parse(entry.schema ?? "true"));
-  const json = useJsonText(() => pretty(entry.arguments ?? "{}"));
+  const { json, faults, send } = useEntryForm(props, () => pretty(entry.arguments ?? "{}"));
   const { text, syntax, setText } = json;
   const [edits, setEdits] = useState(false);
   const [reason, setReason] = useState("");
   return (
     <>
       {edits ? (
-        <div class="pair">
-          <form
-            id={`edit-${entry.id}`}
-            aria-label="Other arguments"
-            noValidate
-            autocomplete="off"
-            onSubmit={(event) => {
-              event.preventDefault();
-              // A field that holds no JSON, or no number, is shown first: its value is an older one.
-              if (!held && !syntax && event.currentTarget.reportValidity()) {
-                void say({ word: "edit", arguments: text }, "approved with other arguments");
-              }
-            }}
-          >
-            <JsonForm json={json} schema={schema} faults={faults} disabled={busy} />
-          </form>
-          <div>
-            <label for={`json-${entry.id}`}>JSON</label>
-            <textarea
-              id={`json-${entry.id}`}
-              class="code"
-              rows={8}
-              spellcheck={false}
-              value={text}
-              aria-invalid={syntax !== "" || faults.length > 0}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-            {syntax && <p class="bad">{visible(syntax)}</p>}
-          </div>
-        </div>
+        <form
+          id={`edit-${entry.id}`}
+          aria-label="Other arguments"
+          noValidate
+          autocomplete="off"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void send(event.currentTarget, { word: "edit", arguments: text }, "approved with other arguments");
+          }}
+        >
+          <Editor id={`json-${entry.id}`} json={json} schema={schema} faults={faults} disabled={busy} />
+        </form>
       ) : (
         <Block text={text} label="Arguments" />
       )}
-      <p class="acts">
+      <p class={edits ? "acts stick" : "acts"}>
         {edits ? (
           <>
             <button type="submit" form={`edit-${entry.id}`} class="primary" disabled={held || syntax !== ""}>
@@ -318,29 +326,24 @@ function Decide({ entry, busy, held, faults, say }: SayProps & { faults: Fault[]
   );
 }
 
-function Reply({ entry, busy, held, say }: SayProps) {
+function Reply(props: SayProps) {
+  const { entry, busy, held, say } = props;
   const [schema] = useState(() => parse(entry.schema ?? "true"));
-  const { text, value, syntax, setText, setValue } = useJsonText(() => write(initial(schema) ?? {}, { indent: 2 }));
+  const { json, faults, send } = useEntryForm(props, () => write(initial(schema) ?? {}, { indent: 2 }));
+  const { text, syntax } = json;
   return (
     <form
       aria-label="Answer"
+      noValidate
+      autocomplete="off"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!held && !syntax) {
-          void say({ word: "accept", answer: text }, "answered");
-        }
+        void send(event.currentTarget, { word: "accept", answer: text }, "answered");
       }}
     >
       <Block text={entry.message ?? ""} label="Question" />
-      {!syntax && (
-        <Form schema={schema} value={value} faults={[]} disabled={busy} onChange={setValue} />
-      )}
-      <details>
-        <summary>JSON</summary>
-        <textarea class="code" aria-label="Answer as JSON" rows={6} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-        {syntax && <p class="bad">{visible(syntax)}</p>}
-      </details>
-      <p class="acts">
+      <Editor id={`json-${entry.id}`} json={json} schema={schema} faults={faults} disabled={busy} />
+      <p class="acts stick">
         <button type="submit" class="primary" disabled={held || syntax !== ""}>
           Answer
         </button>

@@ -1,8 +1,10 @@
-// A value that is edited as JSON text, and beside it by a form.
+// A value that is edited by a form, or as JSON text.
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Form } from "./form/index";
 import type { Fault, Json } from "./form/index";
 import { parse, write } from "./form/json";
+import { visible } from "./text";
 
 export interface JsonText {
   text: string;
@@ -28,12 +30,56 @@ export function useJsonText(first: () => string): JsonText {
   return { text, ...read, setText, setValue };
 }
 
-/** The form of the value; it waits while the text is no JSON. */
-export function JsonForm(props: { json: JsonText; schema: Json; faults: Fault[]; disabled: boolean }) {
-  const { json, schema, faults, disabled } = props;
-  return json.syntax ? (
-    <p class="warn">The JSON beside cannot be read, so the form waits for it.</p>
-  ) : (
-    <Form schema={schema} value={json.value} faults={faults} disabled={disabled} onChange={json.setValue} />
+interface EditorProps {
+  /** The id of the text box. */
+  id: string;
+  json: JsonText;
+  schema: Json;
+  faults: Fault[];
+  disabled: boolean;
+  /** The id of what is said of the whole. */
+  describedBy?: string;
+  /** Buttons beside the switch. */
+  children?: ComponentChildren;
+}
+
+/** The form of a value, or its JSON in place of the form. The form waits while the text is no JSON. */
+export function Editor({ id, json, schema, faults, disabled, describedBy, children }: EditorProps) {
+  const [asJson, setAsJson] = useState(false);
+  const { text, syntax } = json;
+  return (
+    <>
+      <div class="acts">
+        <label class="switch">
+          <input type="checkbox" role="switch" checked={asJson} onChange={(event) => setAsJson(event.currentTarget.checked)} /> Edit as JSON
+        </label>
+        {children}
+      </div>
+      {asJson ? (
+        <textarea
+          id={id}
+          class="code"
+          aria-label="JSON"
+          dir="ltr"
+          spellcheck={false}
+          autocomplete="off"
+          rows={Math.min(24, Math.max(6, text.split("\n").length + 1))}
+          value={text}
+          readOnly={disabled}
+          aria-invalid={syntax !== "" || faults.length > 0}
+          aria-describedby={[syntax && `${id}-syntax`, describedBy].filter(Boolean).join(" ") || undefined}
+          onInput={(event) => json.setText(event.currentTarget.value)}
+        />
+      ) : syntax ? (
+        <p class="warn">The JSON cannot be read, so the form waits for it: switch to it.</p>
+      ) : (
+        <Form schema={schema} value={json.value} faults={faults} disabled={disabled} onChange={json.setValue} />
+      )}
+      {syntax && (
+        <p class="bad" id={`${id}-syntax`} aria-live="polite">
+          {visible(syntax)}
+        </p>
+      )}
+    </>
   );
 }

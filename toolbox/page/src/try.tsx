@@ -1,11 +1,11 @@
 // A tool tried by hand: the form beside the JSON, the result, and the calls before.
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { post } from "./api";
+import { useMemo, useState } from "preact/hooks";
+import { useCheck } from "./check";
 import { asCommand, asCurl, asTest } from "./copies";
 import { initial } from "./form/index";
-import type { Fault, Json } from "./form/index";
+import type { Json } from "./form/index";
 import { parse, write } from "./form/json";
-import { JsonForm, useJsonText } from "./json-text";
+import { Editor, useJsonText } from "./json-text";
 import { Result, textOf } from "./result";
 import type { CallResult } from "./result";
 import { CallBar, useRunner } from "./running";
@@ -22,13 +22,6 @@ interface Past {
   fault: string;
 }
 
-interface Check {
-  repairs?: string[];
-  refusal?: string;
-  code?: string | null;
-  faults?: Fault[];
-}
-
 /** The calls of this page since it was opened, the newest first. */
 const past: Past[] = [];
 const MOST = 100;
@@ -41,27 +34,13 @@ export function Try({ detail }: { detail: Detail }) {
   const state = useStore(program);
   const json = useJsonText(() => drafts.get(detail.name) ?? first(detail, schema));
   const { text, syntax, setText } = json;
-  const [check, setCheck] = useState<Check>({});
+  // The gate words each fault as a model would read it.
+  const [check, setCheck] = useCheck({ tool: detail.name }, text, detail.schema);
   const runner = useRunner("try");
   const { running } = runner;
   const [shown, setShown] = useState<Past | null>(past.find((own) => own.tool === detail.name) ?? null);
 
   drafts.set(detail.name, text);
-
-  // The gate is asked for every change, and words each fault as a model would read it.
-  useEffect(() => {
-    let current = true;
-    const timer = setTimeout(() => {
-      post<Check>("/api/check", { tool: detail.name, arguments: text }).then(
-        (found) => current && setCheck(found),
-        () => {},
-      );
-    }, 250);
-    return () => {
-      current = false;
-      clearTimeout(timer);
-    };
-  }, [text, detail.name, detail.schema]);
 
   const call = () =>
     runner.run({ kind: "tool", tool: detail.name, arguments: text }, ({ line, fault }) => {
@@ -86,76 +65,54 @@ export function Try({ detail }: { detail: Detail }) {
           <Line text={detail.description} max={400} />
         </p>
       )}
-      <div class="pair">
-        <form
-          id="try"
-          aria-label="Arguments"
-          noValidate
-          autocomplete="off"
-          onSubmit={(event) => {
-            event.preventDefault();
-            // A field that holds no JSON, or no number, is shown first: its value is an older one.
-            if (!running && event.currentTarget.reportValidity()) {
-              void call();
-            }
-          }}
-        >
-          <h3>Form</h3>
-          <JsonForm json={json} schema={schema} faults={faults} disabled={running !== null} />
-          <p class="acts">
-            <button type="button" disabled={running !== null} onClick={() => setText(first(detail, schema))}>
-              Start over
+      <form
+        id="try"
+        aria-label="Arguments"
+        noValidate
+        autocomplete="off"
+        onSubmit={(event) => {
+          event.preventDefault();
+          // A field that holds no JSON, no number or half a date is shown first: its value is an older one.
+          if (!running && event.currentTarget.reportValidity()) {
+            void call();
+          }
+        }}
+      >
+        <Editor id="json" json={json} schema={schema} faults={faults} disabled={running !== null} describedBy="judged">
+          <button type="button" disabled={running !== null} onClick={() => setText(first(detail, schema))}>
+            Start over
+          </button>
+          {detail.examples.map((example, at) => (
+            <button key={at} type="button" disabled={running !== null} onClick={() => setText(write(parse(example), { indent: 2 }))}>
+              Example {at + 1}
             </button>
-            {detail.examples.map((example, at) => (
-              <button key={at} type="button" disabled={running !== null} onClick={() => setText(write(parse(example), { indent: 2 }))}>
-                Example {at + 1}
-              </button>
+          ))}
+        </Editor>
+      </form>
+      <div id="judged" aria-live="polite">
+        {!syntax && check.refusal && faults.length === 0 && <p class="bad">{visible(check.refusal)}</p>}
+        {faults.length > 0 && (
+          <ul class="bad faults">
+            {faults.map((fault, at) => (
+              <li key={at}>
+                <Line text={fault.message} max={600} />
+              </li>
             ))}
+          </ul>
+        )}
+        {!syntax && check.repairs?.length === 0 && <p class="good">The gate takes these arguments.</p>}
+        {check.repairs?.map((repair) => (
+          <p key={repair} class="warn">
+            The gate would repair: <Line text={repair} />
           </p>
-        </form>
-        <div>
-          <h3>
-            <label for="json">JSON</label>
-          </h3>
-          <textarea
-            id="json"
-            class="code"
-            spellcheck={false}
-            autocomplete="off"
-            rows={Math.min(24, Math.max(6, text.split("\n").length + 1))}
-            value={text}
-            readOnly={running !== null}
-            aria-invalid={syntax !== "" || faults.length > 0}
-            aria-describedby="judged"
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          <div id="judged" aria-live="polite">
-            {syntax && <p class="bad">{visible(syntax)}</p>}
-            {!syntax && check.refusal && faults.length === 0 && <p class="bad">{visible(check.refusal)}</p>}
-            {faults.length > 0 && (
-              <ul class="bad faults">
-                {faults.map((fault, at) => (
-                  <li key={at}>
-                    <Line text={fault.message} max={600} />
-                  </li>
-                ))}
-              </ul>
-            )}
-            {!syntax && check.repairs?.length === 0 && <p class="good">The gate takes these arguments.</p>}
-            {check.repairs?.map((repair) => (
-              <p key={repair} class="warn">
-                The gate would repair: <Line text={repair} />
-              </p>
-            ))}
-          </div>
-          <p class="acts">
-            <Copy text={() => asCommand(detail.name, text)}>As command</Copy>
-            <Copy text={() => asCurl(detail.name, text, state?.mcp_url ?? null)}>As curl</Copy>
-            <Copy text={() => asTest(detail.name, text, lastText)}>As Rust test</Copy>
-          </p>
-        </div>
+        ))}
       </div>
       <CallBar runner={runner} label="Call" approval={detail.approval} />
+      <p class="acts">
+        <Copy text={() => asCommand(detail.name, text)}>As command</Copy>
+        <Copy text={() => asCurl(detail.name, text, state?.mcp_url ?? null)}>As curl</Copy>
+        <Copy text={() => asTest(detail.name, text, lastText)}>As Rust test</Copy>
+      </p>
       <div aria-live="polite">
         {!running && shown?.fault && (
           <p class="bad" role="alert">

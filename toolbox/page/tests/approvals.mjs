@@ -54,7 +54,7 @@ export function register(program, session) {
     const page = await pay(session, 800, "Dan");
     const own = await card(session, "Dan");
     await own.getByRole("button", { name: "Edit" }).click();
-    await own.getByRole("textbox", { name: "JSON" }).fill('{"cents": 0, "to": "Dan"}');
+    await fill(own, '{"cents": 0, "to": "Dan"}');
     await own.getByRole("button", { name: "Approve with these arguments" }).click();
     await own.getByRole("form", { name: "Other arguments" }).getByText("`cents` must be at least 1").waitFor();
     await own.getByRole("button", { name: "Keep the arguments" }).click();
@@ -207,8 +207,7 @@ export function register(program, session) {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     const own = await card(session, "Zur Post");
     await own.locator('[data-path="people"] input').last().fill("3");
-    await own.getByText("JSON", { exact: true }).last().click();
-    await own.getByRole("textbox", { name: "Answer as JSON" }).fill('{"people": 4, "outside": true}');
+    await fill(own, '{"people": 4, "outside": true}');
     await own.getByRole("button", { name: "Answer" }).click();
     await page.getByText("booked Zur Post for 4 outside").first().waitFor();
   });

@@ -130,12 +130,23 @@ export async function tryTool(page, name) {
   await page.getByRole("button", { name: "Call", exact: true }).waitFor();
 }
 
-/** Shows the arguments as JSON. */
-export async function asJson() {}
+/** Shows the form of a part of the page as JSON, and returns the text box. */
+export async function asJson(place) {
+  await place.getByRole("switch", { name: "Edit as JSON" }).check();
+  return place.getByRole("textbox", { name: "JSON", exact: true });
+}
 
-/** Writes the arguments as JSON. */
-export async function fill(page, json) {
-  await page.getByRole("textbox", { name: "JSON", exact: true }).fill(typeof json === "string" ? json : JSON.stringify(json));
+/** Writes the whole as JSON, and goes back to the form. */
+export async function fill(place, json) {
+  await (await asJson(place)).fill(typeof json === "string" ? json : JSON.stringify(json));
+  await place.getByRole("switch", { name: "Edit as JSON" }).uncheck();
+}
+
+/** Returns the arguments as JSON text. */
+export async function written(place) {
+  const text = await (await asJson(place)).inputValue();
+  await place.getByRole("switch", { name: "Edit as JSON" }).uncheck();
+  return text;
 }
 
 /** Calls the tool that is open, and returns the section with its result. */

@@ -1,6 +1,6 @@
 // The tab *Try*.
 import assert from "node:assert/strict";
-import { accessible, call, fill, flow, tryTool } from "./harness.mjs";
+import { accessible, call, fill, flow, tryTool, written } from "./harness.mjs";
 
 /** The kinds of arguments: a tool, arguments, and a part of the result. */
 const KINDS = [
@@ -35,7 +35,7 @@ export function register(program, session) {
     const form = page.getByRole("form", { name: "Arguments" });
     await form.locator('[data-path="a"] input').last().fill("40");
     await form.locator('[data-path="b"] input').last().fill("2");
-    assert.deepEqual(JSON.parse(await page.getByRole("textbox", { name: "JSON", exact: true }).inputValue()), { a: 40, b: 2 });
+    assert.deepEqual(JSON.parse(await written(page)), { a: 40, b: 2 });
     await fill(page, { a: 1, b: 9007199254740993 });
     assert.equal(await form.locator('[data-path="a"] input').last().inputValue(), "1");
     await fill(page, '{"a": 1, "b": 9007199254740993}');
@@ -191,7 +191,7 @@ export function register(program, session) {
     const before = page.getByRole("button", { name: "Take these arguments" });
     assert.equal(await before.count(), 2);
     await before.last().click();
-    assert.match(await page.getByRole("textbox", { name: "JSON", exact: true }).inputValue(), /one/);
+    assert.match(await written(page), /one/);
   });
 
   flow("try: a call is copied as a command, as curl and as a Rust test", async () => {

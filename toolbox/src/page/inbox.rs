@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-use crate::call::ArgumentsError;
+use crate::call::Faults;
 use crate::context::{
     Answer, ApprovalRequest, Approver, Asker, Conversation, Decision, Principal, Question,
     QuestionForm, Taint, TaintSource, ToolContext,
@@ -18,7 +18,7 @@ use crate::context::{
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
-use crate::validate::{CheckOutcome, ValidationLimits, check_arguments};
+use crate::validate::{CheckOutcome, ValidationLimits, check_arguments, conforms};
 
 /// The most entries that wait at once; a further one is answered as if nobody had decided.
 const MAX_WAITING: usize = 1000;
@@ -83,9 +83,19 @@ struct Waiting {
     /// The JSON that pages show.
     shown: Box<str>,
     kind: EntryKind,
-    /// The tool of a call that waits for approval.
-    definition: Option<Arc<ToolDefinition>>,
+    form: EntryForm,
     answer: oneshot::Sender<Word>,
+}
+
+/// What the value of an entry's form is checked against.
+#[derive(Clone)]
+enum EntryForm {
+    /// The tool of a call that waits for approval, whose arguments may be edited.
+    Arguments(Arc<ToolDefinition>),
+    /// The schema of the answer to a question.
+    Answer(Arc<Value>),
+    /// The entry has no form.
+    None,
 }
 
 /// What a page that shows some entries has to show instead.
@@ -201,20 +211,23 @@ impl Inbox {
         self.shared.changed.subscribe()
     }
 
-    /// Checks other arguments of a call that waits for approval. Its tool may be of another box
-    /// than the page's.
-    pub(super) fn check(&self, id: u64, arguments: &str) -> Result<(), ArgumentsError> {
-        let definition = {
+    /// Returns the faults of other arguments of a call that waits for approval, or of an answer to a
+    /// question. The tool may be of another box than the page's.
+    pub(super) fn check(&self, id: u64, text: &str) -> Faults {
+        let form = {
             let entries = self.shared.entries.lock();
-            entries.waiting.get(&id).and_then(|waiting| waiting.definition.clone())
+            entries.waiting.get(&id).map_or(EntryForm::None, |waiting| waiting.form.clone())
         };
-        let Some(definition) = definition else { return Ok(()) };
         let limits = ValidationLimits::default();
-        match check_arguments(arguments, &definition.input_schema, &limits) {
-            CheckOutcome::Invalid { faults, .. } => {
-                Err(ArgumentsError::new(&definition.name, faults))
+        match form {
+            EntryForm::Arguments(definition) => {
+                match check_arguments(text, &definition.input_schema, &limits) {
+                    CheckOutcome::Invalid { faults, .. } => faults,
+                    CheckOutcome::Valid | CheckOutcome::Repaired { .. } => Faults::default(),
+                }
             }
-            CheckOutcome::Valid | CheckOutcome::Repaired { .. } => Ok(()),
+            EntryForm::Answer(schema) => conforms(text, &schema, &schema, "", &limits),
+            EntryForm::None => Faults::default(),
         }
     }
 
@@ -263,12 +276,7 @@ impl Inbox {
     }
 
     /// Puts an entry and waits for its word; `None` if nobody says any.
-    async fn put(
-        &self,
-        kind: EntryKind,
-        mut shown: Value,
-        definition: Option<Arc<ToolDefinition>>,
-    ) -> Option<Word> {
+    async fn put(&self, kind: EntryKind, mut shown: Value, form: EntryForm) -> Option<Word> {
         let (answer, word) = oneshot::channel();
         let id = {
             let mut entries = self.shared.entries.lock();
@@ -286,7 +294,7 @@ impl Inbox {
                 return None;
             }
             entries.bytes = bytes;
-            entries.waiting.insert(id, Waiting { shown, kind, definition, answer });
+            entries.waiting.insert(id, Waiting { shown, kind, form, answer });
             id
         };
         self.shared.note();
@@ -355,8 +363,8 @@ impl Approver for Inbox {
             shown["schema"] = definition.input_schema.to_string().into();
             shown["description"] = definition.description.as_str().into();
             shown["annotations"] = json!(definition.annotations);
-            let definition = Arc::new(definition.clone());
-            match inbox.put(EntryKind::Approval, shown, Some(definition)).await {
+            let form = EntryForm::Arguments(Arc::new(definition.clone()));
+            match inbox.put(EntryKind::Approval, shown, form).await {
                 Some(Word::OnCall(decision)) => decision,
                 _ => Decision::Defer,
             }
@@ -372,11 +380,17 @@ impl Asker for Inbox {
             let mut shown = of_call(&question.context);
             shown["message"] = question.message.as_str().into();
             shown["origin"] = question.origin().into();
-            match &question.form {
-                QuestionForm::Fields(schema) => shown["schema"] = schema.to_string().into(),
-                QuestionForm::Url(url) => shown["url"] = url.as_str().into(),
-            }
-            match inbox.put(EntryKind::Question, shown, None).await {
+            let form = match &question.form {
+                QuestionForm::Fields(schema) => {
+                    shown["schema"] = schema.to_string().into();
+                    EntryForm::Answer(Arc::new(schema.clone()))
+                }
+                QuestionForm::Url(url) => {
+                    shown["url"] = url.as_str().into();
+                    EntryForm::None
+                }
+            };
+            match inbox.put(EntryKind::Question, shown, form).await {
                 Some(Word::OnQuestion(answer)) => answer,
                 _ => Answer::Dismissed,
             }

@@ -10,7 +10,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::admission::{self, Admitted, cookie_name};
 use super::assets::ASSETS;
@@ -20,7 +20,7 @@ use super::inner::{PageInner, PageState};
 use super::reply::{json_of, json_text, refused};
 use super::sessions::NoSession;
 use super::{frames, live, log, offers, servers, tools};
-use crate::call::Arguments;
+use crate::call::{Arguments, Faults};
 use crate::context::{Answer, CancellationToken, Decision};
 
 /// The greatest body of a call or a decision: the arguments that a box takes by default, as a
@@ -160,8 +160,36 @@ fn failed() -> Response {
     refused(StatusCode::INTERNAL_SERVER_ERROR, "the page failed; its program logs the reason")
 }
 
-async fn check(State(page): PageState, Json(wanted): Json<WantedCall>) -> Response {
-    json_of(&calls::checked(&page, wanted))
+/// What is checked while it is written.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WantedCheck {
+    /// The form of an entry that waits: other arguments of its call, or the answer to its question.
+    Entry {
+        entry: u64,
+        /// The value, as JSON text.
+        arguments: String,
+    },
+    Call(WantedCall),
+}
+
+async fn check(State(page): PageState, Json(wanted): Json<WantedCheck>) -> Response {
+    match wanted {
+        WantedCheck::Call(call) => json_of(&calls::checked(&page, call)),
+        WantedCheck::Entry { entry, arguments } => {
+            let faults = page.options.inbox.check(entry, &arguments);
+            json_of(&json!({"faults": calls::shown_faults(&faults)}))
+        }
+    }
+}
+
+/// Returns the refusal of a form whose value has faults.
+fn unfit(faults: &Faults) -> Option<Response> {
+    let first = faults.first()?;
+    let shown = json!({"error": first.to_string(), "faults": calls::shown_faults(faults)});
+    let mut response = json_of(&shown);
+    *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    Some(response)
 }
 
 async fn call(
@@ -234,16 +262,21 @@ async fn decide(
         PersonsWord::Deny { reason } => Decision::Deny(reason),
         PersonsWord::Defer => Decision::Defer,
         PersonsWord::Edit { arguments } => {
-            if let Err(error) = inbox.check(wanted.id, &arguments) {
-                let faults = calls::shown_faults(error.faults());
-                let mut response = json_of(&json!({"error": error.to_string(), "faults": faults}));
-                *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-                return response;
+            if let Some(refusal) = unfit(&inbox.check(wanted.id, &arguments)) {
+                return refusal;
             }
             Decision::Edit(Arguments::from(arguments))
         }
-        PersonsWord::Accept { answer } => match serde_json::from_str(&answer) {
-            Ok(value) => return settled(inbox.answer(wanted.id, Answer::Accepted(value), &by)),
+        PersonsWord::Accept { answer } => match serde_json::from_str::<Value>(&answer) {
+            Ok(value) => {
+                // The value of an only field may be given alone, which its asker reads.
+                if let Some(refusal) =
+                    value.is_object().then(|| unfit(&inbox.check(wanted.id, &answer))).flatten()
+                {
+                    return refusal;
+                }
+                return settled(inbox.answer(wanted.id, Answer::Accepted(value), &by));
+            }
             Err(error) => return refused(StatusCode::BAD_REQUEST, error.to_string()),
         },
         PersonsWord::Decline => return settled(inbox.answer(wanted.id, Answer::Declined, &by)),

@@ -1,10 +1,11 @@
-// One place of a form: its label, the switch that sends it or leaves it out, and the input of its kind.
+// One place of a form: its label, the menu that sends it or leaves it out, and the input of its kind.
 
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ListInput, ObjectInput } from "./groups";
 import { NumberInput, needsEscapes, OptionInput, StringInput } from "./inputs";
 import { isObject, type Json, size } from "./json";
+import { Menu, type MenuItem } from "./menu";
 import { type Binding, Faults, hints, JsonBox, Name, type Place, Text, useReplaced } from "./parts";
 import type { Alternative, Kind, View } from "./schema";
 import { LONGEST_NAME, quote } from "./text";
@@ -85,33 +86,60 @@ export function Field({ place, member = false, required = false, before, after }
   const absent = value === undefined && member && kind !== "choice" && !isLeaf(kind);
   const shown = !absent && !isNull && open;
 
+  const isEmpty = value === "" && member && !required && kind === "string" && !asJson;
+  const root = useRef<HTMLElement | null>(null);
+  const setRoot = (element: HTMLElement | null) => {
+    root.current = element;
+  };
+  // What was not sent is filled in: the focus goes to its first input.
+  const fills = useRef(false);
+  useLayoutEffect(() => {
+    if (!shown || !fills.current) return;
+    fills.current = false;
+    const inputs = [...(root.current?.querySelectorAll<HTMLElement>("input, textarea, select, :scope :is(.form-members, .form-items) button") ?? [])];
+    inputs.find((one) => one.checkVisibility())?.focus();
+  });
+  const send = () => place.change(blank(form.schemas, inner));
+  const fillIn = () => {
+    fills.current = true;
+    send();
+  };
+
+  const items: MenuItem[] = [];
+  const state = (name: string, part: string, checked: boolean, choose: () => void) => {
+    items.push({ name, part, role: "menuitemradio", checked, choose: () => !checked && choose() });
+  };
+  if (member || other !== undefined) state("Send", "send", value !== undefined && !isNull, send);
+  if (member) state("Leave out", "leave-out", value === undefined, () => place.leave?.());
+  if (other !== undefined) state("Null", "null", isNull, () => place.change(null));
+  if (!absent && !isNull && kind !== "json" && kind !== "null") {
+    items.push({ name: "Write as JSON", part: "as-json", role: "menuitemcheckbox", checked: asJson, choose: () => setAsJson(!asJson) });
+  }
+
   const marks = (
     <>
+      {required && <Required />}
       {title !== undefined && <span class="form-title" id={`${id}-title`}><Name text={title} /></span>}
-      {required && <span class="form-required">required</span>}
       {notes.get("deprecated") === true && <span class="form-note">deprecated</span>}
+      {isNull && <span class="form-note" data-part="state">null</span>}
+      {isEmpty && <span class="form-note" data-part="state">sent empty</span>}
     </>
+  );
+  const switches = (
+    // By its key: another mark before it must not take its place, and the focus with it.
+    <span key="switches" class="form-switches">
+      {after}
+      {items.length > 0 && <Menu label={`options of ${quote(name, LONGEST_NAME)}`} items={items} disabled={form.disabled} />}
+    </span>
   );
   const rest = (
     <>
-      <span class="form-switches">
-        {member && <SendSwitch place={place} />}
-        {other !== undefined && <NullSwitch place={within} />}
-        {!absent && !isNull && kind !== "json" && kind !== "null" && (
-          <button
-            type="button"
-            class="form-small form-quiet"
-            aria-pressed={asJson}
-            aria-label={`${quote(name, LONGEST_NAME)} as JSON`}
-            data-part="as-json"
-            onClick={() => setAsJson(!asJson)}
-          >
-            JSON
-          </button>
-        )}
-        {after}
-      </span>
       {description !== undefined && <Text text={description} id={`${id}-text`} />}
+      {(absent || isNull) && (
+        <button type="button" class="form-small" disabled={form.disabled} aria-label={`fill in ${quote(name, LONGEST_NAME)}`} data-part="fill-in" onClick={fillIn}>
+          Fill in
+        </button>
+      )}
       {!shown && <Faults place={place} id={id} />}
       {shown && (asJson ? <JsonBox place={within} binding={binding} /> : <Input place={within} binding={binding} />)}
       {phrases.length > 0 && <p class="form-hints" id={`${id}-hints`} dir="auto">{phrases.join("; ")}</p>}
@@ -120,26 +148,40 @@ export function Field({ place, member = false, required = false, before, after }
   const data = { "data-path": path, "data-kind": kind };
   if (framed) {
     return (
-      <fieldset class="form-field form-group" {...data} aria-describedby={binding.described.join(" ") || undefined}>
+      <fieldset ref={setRoot} class="form-field form-group" {...data} aria-labelledby={`${id}-label`} aria-describedby={binding.described.join(" ") || undefined}>
         <legend>
           {place.depth > 0 && kind !== "null" && !absent && !isNull && <Opener name={name} open={open} toggle={toggle} />}
-          <span id={`${id}-label`}><Name text={name} /></span>
+          <span key="name" id={`${id}-label`}><Name text={name} /></span>
           {marks}
+          {before === undefined && switches}
         </legend>
-        {before}
+        {before !== undefined && <div class="form-head">{before}{switches}</div>}
         {rest}
       </fieldset>
     );
   }
   return (
-    <div class={before === undefined ? "form-field" : "form-field form-entry"} {...data}>
-      {before}
-      {shown
-        ? <label class="form-label" for={id}><Name text={name} /></label>
-        : <span class="form-label"><Name text={name} /></span>}
-      {marks}
+    <div ref={setRoot} class={before === undefined ? "form-field" : "form-field form-entry"} {...data}>
+      <div class="form-head">
+        {before}
+        {shown
+          ? <label key="label" class="form-label" for={id}><Name text={name} /></label>
+          : <span key="name" class="form-label"><Name text={name} /></span>}
+        {marks}
+        {switches}
+      </div>
       {rest}
     </div>
+  );
+}
+
+/** The mark of what has to be there; inputs say it as well. */
+function Required() {
+  return (
+    <span class="form-required">
+      <span aria-hidden="true" title="required">*</span>
+      <span class="form-unseen">required</span>
+    </span>
   );
 }
 
@@ -155,42 +197,6 @@ function Opener({ name, open, toggle }: { name: string; open: boolean; toggle():
     >
       {open ? "▾" : "▸"}
     </button>
-  );
-}
-
-/** Sends a member, or leaves it out. */
-function SendSwitch({ place }: { place: Place }) {
-  const { form, view, value, name } = place;
-  return (
-    <label class="form-switch">
-      <input
-        type="checkbox"
-        checked={value !== undefined}
-        disabled={form.disabled}
-        aria-label={`send ${quote(name, LONGEST_NAME)}`}
-        data-part="send"
-        onChange={(event) => (event.currentTarget.checked ? place.change(blank(form.schemas, view)) : place.leave?.())}
-      />
-      send
-    </label>
-  );
-}
-
-/** Makes a value null, or a value of the view of the place. */
-function NullSwitch({ place }: { place: Place }) {
-  const { form, view, value, name } = place;
-  return (
-    <label class="form-switch">
-      <input
-        type="checkbox"
-        checked={value === null}
-        disabled={form.disabled}
-        aria-label={`null for ${quote(name, LONGEST_NAME)}`}
-        data-part="null"
-        onChange={(event) => place.change(event.currentTarget.checked ? null : blank(form.schemas, view))}
-      />
-      null
-    </label>
   );
 }
 
@@ -295,6 +301,7 @@ function Choice({ place, binding }: { place: Place; binding: Binding }) {
         id={binding.id}
         disabled={place.form.disabled}
         aria-label={`form of ${quote(place.name, LONGEST_NAME)}`}
+        aria-required={binding.required ? "true" : undefined}
         aria-describedby={none && place.faults.length > 0 ? `${binding.id}-faults` : undefined}
         aria-invalid={none && place.faults.length > 0 ? "true" : undefined}
         value={String(at)}

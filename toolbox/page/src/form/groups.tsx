@@ -91,6 +91,8 @@ export function ObjectInput({ place, binding }: { place: Place; binding: Binding
           value={wanted}
           data-part="search"
           onInput={(event) => setWanted(event.currentTarget.value)}
+          // It searches while it is written, and sends no form.
+          onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
         />
       )}
       {shown.map((name) => (
@@ -197,6 +199,7 @@ function Extra({ id, place, names, value, child, declared }: ExtraProps) {
             placeholder="name"
             autocomplete="off"
             spellcheck={false}
+            dir="auto"
             data-part="new-name"
             onInput={(event) => setAdded(event.currentTarget.value)}
             onKeyDown={(event) => {
@@ -237,8 +240,15 @@ function Key({ place, name, rename }: { place: Place; name: string; rename(from:
         aria-invalid={problem ? "true" : undefined}
         autocomplete="off"
         spellcheck={false}
+        dir="auto"
         data-part="key"
         onChange={(event) => leave(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") {
+            event.preventDefault();
+            leave(event.currentTarget.value);
+          }
+        }}
       />
       {problem && <span class="form-problem">There is a member of this name.</span>}
     </span>

@@ -118,6 +118,10 @@ const FORMATS: Record<string, [string, string]> = {
   "date-time": ["a date and time with its offset", "2026-01-31T12:00:00Z"],
   date: ["a date", "2026-01-31"],
   time: ["a time of day with its offset", "12:00:00Z"],
+  "partial-date-time": ["a date and time without an offset", "2026-01-31T12:00:00"],
+  "date-time-local": ["a date and time without an offset", "2026-01-31T12:00:00"],
+  "partial-time": ["a time of day without an offset", "12:00:00"],
+  "time-local": ["a time of day without an offset", "12:00:00"],
   duration: ["a duration", "PT1H"],
   email: ["an e-mail address", "ab@example.com"],
   hostname: ["a host name", "example.com"],
@@ -206,6 +210,7 @@ export function JsonBox({ place, binding, note }: { place: Place; binding: Bindi
         rows={1}
         spellcheck={false}
         autocomplete="off"
+        dir="ltr"
         placeholder="JSON"
         value={text}
         aria-describedby={described.filter(Boolean).join(" ") || undefined}

@@ -24,6 +24,11 @@ export class Probe {
   button(name) {
     return this.form.getByRole("button", { name, exact: true });
   }
+  /** Chooses from the menu of a field. */
+  async choose(name, item, at = 0) {
+    await this.button(`options of ${name}`).nth(at).click();
+    await this.form.getByRole("menu").getByText(item, { exact: true }).click();
+  }
   async is(expected) {
     const value = await this.value();
     if (value !== text(expected)) throw new Error(`the value is ${value}, not ${text(expected)}`);
@@ -67,20 +72,129 @@ const ordinary = {
   "absent, empty and null are three states": async (p) => {
     await p.show(object({ note: { type: ["string", "null"] } }));
     await p.is({});
-    await p.label("send note").check();
+    await p.choose("note", "Send");
     await p.is({ note: "" });
-    await p.label("null for note").check();
+    await p.shows("sent empty");
+    await p.choose("note", "Null");
     await p.is({ note: null });
-    await p.label("null for note").uncheck();
+    await p.shows("null");
+    await p.button("fill in note").click();
     await p.is({ note: "" });
+    await p.same("focus", p.tab.evaluate(() => document.activeElement.tagName), "TEXTAREA");
     await p.label("note").fill("x");
     await p.is({ note: "x" });
     await p.label("note").fill("");
     await p.is({ note: "" });
-    await p.label("send note").uncheck();
+    await p.choose("note", "Leave out");
     await p.is({});
+    await p.hides("sent empty");
     await p.label("note").pressSequentially("yes");
     await p.is({ note: "yes" });
+  },
+  "the menu of a field has the keys of a menu": async (p) => {
+    await p.show(object({ note: { type: ["string", "null"] }, other: { type: "string" } }));
+    const focused = () => p.tab.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent);
+    const menu = p.button("options of note");
+    await menu.focus();
+    for (const [key, expected] of [
+      ["ArrowUp", "Write as JSON"], ["ArrowDown", "Send"], ["ArrowUp", "Write as JSON"], ["Home", "Send"], ["End", "Write as JSON"],
+      ["n", "Null"], ["Home", "Send"], ["l", "Leave out"], ["ArrowDown", "Null"], ["Escape", "options of note"], ["Enter", "Send"], ["Escape", "options of note"],
+      ["Space", "Send"], ["ArrowDown", "Leave out"], ["ArrowDown", "Null"], ["Enter", "options of note"],
+    ]) {
+      await p.tab.keyboard.press(key);
+      await p.same(`the focus after ${key}`, focused(), expected);
+      await p.same("expanded", menu.getAttribute("aria-expanded"), String(expected !== "options of note"));
+    }
+    await p.is({ note: null });
+    await p.tab.keyboard.press("Space");
+    await p.same("what is checked", p.form.getByRole("menuitemradio", { checked: true }).allInnerTexts(), ["Null"]);
+    // Tab leaves the menu, and closes it.
+    await p.tab.keyboard.press("Tab");
+    await p.same("menus", p.form.getByRole("menu").count(), 0);
+    await p.same("expanded", menu.getAttribute("aria-expanded"), "false");
+    await p.is({ note: null });
+  },
+  "what is required has a mark, which is said too": async (p) => {
+    const inner = object({ deep: { type: "string" } }, { required: ["deep"] });
+    const kinds = { s: { type: "string" }, n: { type: "integer" }, b: { type: "boolean" }, d: { type: "string", format: "date" }, u: { anyOf: [{ type: "string" }, { type: "integer" }] }, any: {}, secret: { type: "string", writeOnly: true }, nullable: { type: ["string", "null"] }, g: inner, l: { type: "array", items: { type: "string" } } };
+    await p.show(object({ ...kinds, free: { type: "string" } }, { required: Object.keys(kinds) }));
+    for (const name of ["s", "n", "b", "d", "secret", "nullable", "deep"]) await p.same(name, p.label(name).getAttribute("aria-required"), "true");
+    await p.same("u", p.label("form of u").getAttribute("aria-required"), "true");
+    await p.same("free", p.label("free").getAttribute("aria-required"), null);
+    const marked = await p.tab.evaluate(() => [...document.querySelectorAll(".form-required")].filter((one) => one.textContent === "*required").map((one) => one.closest("[data-path]").dataset.path));
+    await p.same("marked", marked, [...Object.keys(kinds).slice(0, 9), "g.deep", "l"]);
+  },
+  "dates and times have pickers, and are written as the schema wants": async (p) => {
+    const formats = { d: "date", at: "date-time", t: "time", pd: "partial-date-time", pt: "partial-time" };
+    const string = (format) => ({ type: "string", format });
+    await p.show(object(Object.fromEntries(Object.entries(formats).map(([name, format]) => [name, string(format)]))));
+    await p.same("types", Promise.all(Object.keys(formats).map((name) => p.label(name).getAttribute("type"))), ["date", "datetime-local", "time", "datetime-local", "time"]);
+    await p.label("d").fill("2026-02-28");
+    await p.label("offset of at from UTC").selectOption("+05:45");
+    await p.label("at").fill("2026-05-01T10:30");
+    await p.label("offset of t from UTC").selectOption("Z");
+    await p.label("t").fill("23:59:58");
+    await p.label("pd").fill("2026-05-01T00:00");
+    await p.label("pt").fill("07:05");
+    await p.is({ d: "2026-02-28", at: "2026-05-01T10:30:00+05:45", t: "23:59:58Z", pd: "2026-05-01T00:00:00", pt: "07:05:00" });
+    // The offset stays, whichever part is changed.
+    await p.label("at").fill("2026-12-01T10:30:15");
+    await p.is({ d: "2026-02-28", at: "2026-12-01T10:30:15+05:45", t: "23:59:58Z", pd: "2026-05-01T00:00:00", pt: "07:05:00" });
+    await p.label("offset of at from UTC").selectOption("-03:30");
+    await p.label("d").fill("");
+    await p.is({ at: "2026-12-01T10:30:15-03:30", t: "23:59:58Z", pd: "2026-05-01T00:00:00", pt: "07:05:00" });
+  },
+  "the offset of a new date-time is that of the browser, at that time": async (p) => {
+    const tab = await p.tab.context().browser().newPage({ timezoneId: "Europe/Berlin" });
+    await tab.goto(p.tab.url());
+    await tab.waitForFunction(() => window.forms !== undefined);
+    const own = new Probe(tab);
+    await own.show(object({ at: { type: "string", format: "date-time" } }));
+    await own.label("at").fill("2026-01-15T12:00");
+    await own.is({ at: "2026-01-15T12:00:00+01:00" });
+    await own.label("at").fill("2026-07-15T12:00");
+    await own.is({ at: "2026-07-15T12:00:00+02:00" });
+    // One that was given, or chosen, is not changed.
+    await own.show(object({ at: { type: "string", format: "date-time" } }), { at: "2026-01-15T12:00:00+01:00" });
+    await own.label("at").fill("2026-07-15T12:00");
+    await own.is({ at: "2026-07-15T12:00:00+01:00" });
+    await own.show(object({ at: { type: "string", format: "date-time" } }));
+    await own.label("offset of at from UTC").selectOption("+01:00");
+    await own.label("at").fill("2026-07-15T12:00");
+    await own.is({ at: "2026-07-15T12:00:00+01:00" });
+    await tab.close();
+  },
+  "a time that a picker cannot hold is text, and is not lost": async (p) => {
+    const schema = object({ list: { type: "array", items: { type: "string", format: "date-time" } }, d: { type: ["string", "null"], format: "date" }, t: { anyOf: [{ type: "string", format: "time" }, { type: "integer" }] } });
+    const odd = ["2026-01-31T12:00:00.123456789Z", "2026-01-31t12:00:00z", "2026-02-30T12:00:00Z", "2026-12-31T23:59:60Z", "12026-01-01T00:00:00Z", "tomorrow", "2026-01-31T12:00:00"];
+    const good = ["2026-01-31T12:00:00.5+14:00", "0001-01-01T00:00:00Z", "2024-02-29T23:59:59.999-09:30"];
+    await p.show(schema, { list: [...odd, ...good], d: "2026-02-29", t: "12:00:00+00:00" });
+    await p.is({ list: [...odd, ...good], d: "2026-02-29", t: "12:00:00+00:00" });
+    await p.same("texts", p.form.locator('[data-path^="list["] textarea').count(), odd.length);
+    await p.same("pickers", p.form.locator('[data-path^="list["] input[type="datetime-local"]').count(), good.length);
+    await p.same("d", p.label("d").inputValue(), "2026-02-29");
+    // The picker comes with the next value, not under the hand.
+    await p.label("d").fill("2026-02-28");
+    await p.same("d", p.label("d").evaluate((own) => own.tagName), "TEXTAREA");
+    await p.button("Start over").last().click();
+    await p.label("d").fill("2026-03-01");
+    await p.same("t", p.form.locator('[data-path="t"] input').inputValue(), "12:00");
+    await p.is({ list: [...odd, ...good], t: "12:00:00+00:00", d: "2026-03-01" });
+  },
+  "half a date is none, and keeps the form from being sent": async (p) => {
+    await p.show(object({ d: { type: "string", format: "date" } }));
+    await p.label("d").focus();
+    await p.tab.keyboard.type("0131");
+    await p.is({});
+    await p.same("complete", p.tab.evaluate(() => window.forms.isComplete()), false);
+    await p.tab.keyboard.type("2026");
+    await p.is({ d: "2026-01-31" });
+    await p.same("complete", p.tab.evaluate(() => window.forms.isComplete()), true);
+  },
+  "text of right to left is written so": async (p) => {
+    await p.show(object({ s: { type: "string" }, m: { type: "object", additionalProperties: { type: "string" } } }), { s: "שלום עולם", m: { مفتاح: "قيمة" } });
+    const directions = await p.tab.evaluate(() => [...document.querySelectorAll("#form :is(textarea, [data-part=key])")].map((one) => getComputedStyle(one).direction));
+    await p.same("directions", directions, ["rtl", "rtl", "rtl"]);
   },
   "a number keeps its digits, and is a number only when it is one": async (p) => {
     await p.show(object({ n: { type: "integer" } }));
@@ -128,13 +242,13 @@ const ordinary = {
     await p.show(tree);
     await p.is({ root: {} });
     await p.label("name").fill("top");
-    await p.label("send left").check();
+    await p.button("fill in left").click();
     await p.label("name").nth(1).fill("below");
-    await p.label("send all").last().check();
+    await p.button("fill in all").last().click();
     await p.button("add an item to all").click();
     await p.label("name").nth(2).fill("item");
     await p.is({ root: { name: "top", left: { name: "below" }, all: [{ name: "item" }] } });
-    await p.label("send left").first().uncheck();
+    await p.choose("left", "Leave out");
     await p.is({ root: { name: "top", all: [{ name: "item" }] } });
   },
   "lists add, move and remove, and the focus follows": async (p) => {
@@ -344,10 +458,10 @@ const ordinary = {
   },
   "each place can be written as JSON": async (p) => {
     await p.show(tree, { root: { name: "a", all: [] } });
-    await p.button("root as JSON").click();
+    await p.choose("root", "Write as JSON");
     await p.form.locator("textarea").fill('{"name": "b", "left": {"name": 5}}');
     await p.is({ root: { name: "b", left: { name: 5 } } });
-    await p.button("root as JSON").click();
+    await p.choose("root", "Write as JSON");
     await p.same("name", p.label("name").first().inputValue(), "b");
   },
   "a new value from outside is shown": async (p) => {

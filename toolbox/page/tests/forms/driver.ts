@@ -3,6 +3,7 @@
 // The driver knows the value that it is to enter, and the page; it does not see the schema.
 
 import { needsEscapes } from "../../src/form/inputs";
+import { momentOf, momentText, type MomentKind } from "../../src/form/moment";
 import { equal, isObject, type Json, parse, write } from "../../src/form/json";
 import { brief, itemPath, memberPath, quote } from "../../src/form/text";
 
@@ -10,7 +11,7 @@ export interface Counts {
   inputs: number;
   /** Text boxes for JSON where any value may be. */
   boxes: number;
-  /** Text boxes for JSON where a text has characters that no input keeps. */
+  /** Text boxes for JSON where a text has characters that no input keeps, or is a time that no picker holds. */
   escaped: number;
 }
 
@@ -19,6 +20,8 @@ export type Keys = (actions: (["press", string] | ["write", string])[]) => Promi
 
 export class Driver {
   readonly counts: Counts = { inputs: 0, boxes: 0, escaped: 0 };
+  /** The places whose picker cannot hold the text. */
+  private readonly unheld = new Set<string>();
 
   constructor(
     private readonly root: Element,
@@ -74,20 +77,28 @@ export class Driver {
     await settle();
   }
 
+  /** Chooses from the menu of a place; returns `false` if it has no such item. */
+  private async menu(path: string, part: string): Promise<boolean> {
+    const [button] = this.own(path, "menu");
+    if (!button) return false;
+    await this.press(button);
+    const [item] = this.own(path, part);
+    await this.press(item ?? button);
+    return item !== undefined;
+  }
+
   /** Enters a value at a place. */
   async enter(path: string, value: Json | undefined): Promise<void> {
-    const [send] = this.own<HTMLInputElement>(path, "send");
+    const begun = at(this.current(), path);
     if (value === undefined) {
-      if (send?.checked) await this.press(send);
+      if (begun !== undefined) await this.menu(path, "leave-out");
       return;
     }
+    if (value === null && (await this.menu(path, "null"))) return;
     const kind = this.at(path).dataset.kind ?? "";
-    if (send && !send.checked && (!["string", "number", "options", "choice"].includes(kind) || value === "")) await this.press(send);
-    const [nothing] = this.own<HTMLInputElement>(path, "null");
-    if (nothing) {
-      if (nothing.checked !== (value === null)) await this.press(nothing);
-      if (value === null) return;
-    }
+    const [fill] = this.own(path, "fill-in");
+    if (fill) await this.press(fill);
+    else if (begun === undefined && value === "") await this.menu(path, "send");
     await this.open(path);
     if (equal(at(this.current(), path), value)) return;
     const done = await this.into(path, kind, 0, value);
@@ -101,9 +112,7 @@ export class Driver {
 
   private async asJson(path: string, value: Json): Promise<void> {
     if (this.own(path, "json").length === 0) {
-      const [toggle] = this.own(path, "as-json");
-      if (!toggle) throw new Error(`${path} takes no JSON, and ${write(value)} is to be entered`);
-      await this.press(toggle);
+      if (!(await this.menu(path, "as-json"))) throw new Error(`${path} takes no JSON, and ${write(value)} is to be entered`);
     }
     await this.box(path, value);
   }
@@ -112,7 +121,7 @@ export class Driver {
     const [box] = this.own<HTMLTextAreaElement>(path, "json");
     if (!box) return false;
     if (!this.isBoxed(path, value)) throw new Error(`${path} takes ${write(value)} as JSON only`);
-    if (typeof value === "string" && needsEscapes(value)) this.counts.escaped += 1;
+    if (typeof value === "string" && (needsEscapes(value) || this.unheld.has(path))) this.counts.escaped += 1;
     else this.counts.boxes += 1;
     await this.type(box, write(value));
     return true;
@@ -123,7 +132,41 @@ export class Driver {
     const place = this.at(path);
     const choices = [...place.querySelectorAll<HTMLElement>(".form-choice")].filter((one) => one.closest("[data-path]") === place);
     const kind = choices.at(-1)?.dataset.form ?? place.dataset.kind;
-    return kind === "json" || (typeof value === "string" && needsEscapes(value));
+    return kind === "json" || this.unheld.has(path) || (typeof value === "string" && needsEscapes(value));
+  }
+
+  /** The kind of the picker of a place, if it has one. */
+  private picker(path: string): MomentKind | undefined {
+    const [input] = this.own<HTMLInputElement>(path, "input");
+    const type = input?.type;
+    if (type !== "date" && type !== "datetime-local" && type !== "time") return undefined;
+    return { type, hasOffset: this.own(path, "offset").length > 0 };
+  }
+
+  private async moment(path: string, kind: MomentKind, text: string): Promise<boolean> {
+    const moment = momentOf(text, kind);
+    const [input] = this.own<HTMLInputElement>(path, "input");
+    const [offset] = this.own<HTMLSelectElement>(path, "offset");
+    const isOffered = !offset || (moment !== undefined && [...offset.options].some((one) => one.value === moment.offset));
+    if (!input || !moment?.local || !isOffered || (this.keys && moment.local.includes("."))) {
+      this.unheld.add(path);
+      return false;
+    }
+    this.counts.inputs += 1;
+    if (offset) await this.choose(offset, moment.offset);
+    if (!this.keys) {
+      await this.type(input, moment.local);
+      return true;
+    }
+    // The parts in the order of en-US, each of which leads to the next.
+    const [date, time] = kind.type === "time" ? [undefined, moment.local] : moment.local.split("T");
+    const [year = "", month = "", day = ""] = date?.split("-") ?? [];
+    const [hour = "", minute = "", second = "00"] = time?.split(":") ?? [];
+    const twelve = String(Number(hour) % 12 || 12).padStart(2, "0");
+    const clock = time === undefined ? "" : `${twelve}${minute}${second}${Number(hour) < 12 ? "AM" : "PM"}`;
+    input.focus();
+    await this.keys([["write", month + day + year + clock]]);
+    return true;
   }
 
   /** Enters a value with the inputs of a kind; returns `false` if it is not of that kind. */
@@ -134,6 +177,8 @@ export class Driver {
       case "string": {
         const [input] = this.own<HTMLInputElement>(path, "input");
         if (!input || typeof value !== "string" || needsEscapes(value)) return false;
+        const picker = this.picker(path);
+        if (picker) return this.moment(path, picker, value);
         this.counts.inputs += 1;
         await this.type(input, value);
         return true;
@@ -270,15 +315,24 @@ export class Driver {
   /** Says in which place the page does not show the value, reading inputs only. */
   async difference(path: string, value: Json | undefined): Promise<string | undefined> {
     const differs = (shown: string) => `${path || "the whole"} shows ${shown}, not ${value === undefined ? "nothing" : write(value)}`;
-    const [send] = this.own<HTMLInputElement>(path, "send");
-    if (send && send.checked !== (value !== undefined)) return differs(`send: ${send.checked}`);
-    const [nothing] = this.own<HTMLInputElement>(path, "null");
-    if (nothing && nothing.checked !== (value === null)) return differs(`null: ${nothing.checked}`);
-    if (value === undefined || (nothing && value === null)) return undefined;
+    const isFilled = this.own(path, "fill-in").length === 0;
+    const state = this.own(path, "state")[0]?.textContent;
+    if (!isFilled) return state === (value === null ? "null" : undefined) && value == null ? undefined : differs(state ?? "nothing");
+    if (value === undefined) {
+      const inputs = ["input", "options", "choice"].flatMap((part) => this.own<HTMLInputElement | HTMLSelectElement>(path, part));
+      const is = inputs.every((input) => input.value === "" || input.value === "-1") && state === undefined;
+      return is ? undefined : differs(inputs.map((input) => input.value).join());
+    }
     await this.open(path);
     const [box] = this.own<HTMLTextAreaElement>(path, "json");
     if (box) return equal(parse(box.value), value) && this.isBoxed(path, value) ? undefined : differs(`the JSON ${box.value}`);
     const [input] = this.own<HTMLInputElement>(path, "input");
+    const picker = this.picker(path);
+    if (input && picker) {
+      const [offset] = this.own<HTMLSelectElement>(path, "offset");
+      const text = momentText({ local: input.value, offset: offset?.value ?? "" }, picker);
+      return text === value ? undefined : differs(text);
+    }
     if (input) return input.value === (typeof value === "string" ? value : write(value)) ? undefined : differs(input.value);
     const [options] = this.own<HTMLSelectElement>(path, "options");
     if (options) {

@@ -107,7 +107,7 @@ async function refusals(tool: Tool) {
         counts.exact += 1;
         const input = field.querySelector<HTMLElement>("[aria-invalid]");
         const described = input?.getAttribute("aria-describedby")?.split(" ").some((id) => document.getElementById(id) === shown[0]?.parentElement);
-        const leaf = ["string", "number", "options"].includes(field.dataset.kind ?? "") && fault.path !== "" && !field.querySelector('[data-part="null"]:checked');
+        const leaf = ["string", "number", "options"].includes(field.dataset.kind ?? "") && fault.path !== "" && !field.querySelector('[data-part="fill-in"]');
         if (leaf && !described) failures.push(`${where} does not describe its input`);
       } else {
         counts.above += 1;
