@@ -43,6 +43,8 @@ export function register(program, session) {
     flow(`form: at ${width} pixels Call is in sight wherever a long form is scrolled to`, async () => {
       const page = await session("try", at(width));
       await tryTool(page, "many_fields");
+      const calls = [];
+      page.on("request", (request) => request.url().endsWith("/api/calls") && calls.push(request.url()));
       const button = page.getByRole("button", { name: "Call", exact: true });
       const scroll = (share) => page.locator("#detail").evaluate((own, share) => own.scrollTo(0, share * own.scrollHeight), share);
       for (const share of [0, 0.3, 0.6, 1]) {
@@ -53,10 +55,10 @@ export function register(program, session) {
       await page.getByRole("searchbox", { name: /find a member/ }).fill("199");
       await page.locator('[data-path="field_199"] [data-part="input"]').fill("the end");
       await page.getByRole("searchbox", { name: /find a member/ }).press("Enter");
-      assert.equal(await page.getByRole("region", { name: "Result" }).count(), 0, "a search sends nothing");
       await page.getByRole("searchbox", { name: /find a member/ }).fill("");
       const result = await call(page);
       await result.getByText("the end").first().waitFor();
+      assert.equal(calls.length, 1, "Enter in the search sends nothing");
       for (const share of [0, 0.5, 1]) {
         await scroll(share);
         await inSight(page, button, `with a result, at ${share}`);

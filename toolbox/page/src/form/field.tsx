@@ -118,7 +118,7 @@ export function Field({ place, member = false, required = false, before, after }
 
   const marks = (
     <>
-      {required && <Required />}
+      {required && <Required id={`${id}-required`} />}
       {title !== undefined && <span class="form-title" id={`${id}-title`}><Name text={title} /></span>}
       {notes.get("deprecated") === true && <span class="form-note">deprecated</span>}
       {isNull && <span class="form-note" data-part="state">null</span>}
@@ -148,7 +148,7 @@ export function Field({ place, member = false, required = false, before, after }
   const data = { "data-path": path, "data-kind": kind };
   if (framed) {
     return (
-      <fieldset ref={setRoot} class="form-field form-group" {...data} aria-labelledby={`${id}-label`} aria-describedby={binding.described.join(" ") || undefined}>
+      <fieldset ref={setRoot} class="form-field form-group" {...data} aria-labelledby={required ? `${id}-label ${id}-required` : `${id}-label`} aria-describedby={binding.described.join(" ") || undefined}>
         <legend>
           {place.depth > 0 && kind !== "null" && !absent && !isNull && <Opener name={name} open={open} toggle={toggle} />}
           <span key="name" id={`${id}-label`}><Name text={name} /></span>
@@ -176,9 +176,9 @@ export function Field({ place, member = false, required = false, before, after }
 }
 
 /** The mark of what has to be there; inputs say it as well. */
-function Required() {
+function Required({ id }: { id: string }) {
   return (
-    <span class="form-required">
+    <span class="form-required" id={id}>
       <span aria-hidden="true" title="required">*</span>
       <span class="form-unseen">required</span>
     </span>

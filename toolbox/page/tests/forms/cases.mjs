@@ -121,6 +121,7 @@ const ordinary = {
     for (const name of ["s", "n", "b", "d", "secret", "nullable", "deep"]) await p.same(name, p.label(name).getAttribute("aria-required"), "true");
     await p.same("u", p.label("form of u").getAttribute("aria-required"), "true");
     await p.same("free", p.label("free").getAttribute("aria-required"), null);
+    for (const name of ["g required", "l required", "u required"]) await p.same(name, p.form.getByRole("group", { name, exact: true }).count(), 1);
     const marked = await p.tab.evaluate(() => [...document.querySelectorAll(".form-required")].filter((one) => one.textContent === "*required").map((one) => one.closest("[data-path]").dataset.path));
     await p.same("marked", marked, [...Object.keys(kinds).slice(0, 9), "g.deep", "l"]);
   },
