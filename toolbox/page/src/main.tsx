@@ -10,6 +10,8 @@ import { TypeAhead, moveFocus } from "./keys";
 import { loadOffers, updated } from "./offers/store";
 import { forgetFrames, framesCame } from "./protocol/frames";
 import { Protocol } from "./protocol/protocol";
+import { loadFile } from "./servers/file";
+import { Servers, useTroubled } from "./servers/servers";
 import { Tools } from "./tools";
 import { connection, go, href, program, route, session, tools, waiting } from "./state";
 import type { ProgramState, ToolSummary, Waiting } from "./state";
@@ -20,6 +22,7 @@ import "./style.css";
 const TABS: [string, string][] = [
   ["tools", "Tools"],
   ["try", "Try"],
+  ["servers", "Servers"],
   ["prompts", "Prompts"],
   ["resources", "Resources"],
   ["live", "Live"],
@@ -35,6 +38,8 @@ function isUsed(tab: string, own: ProgramState | null): boolean {
       return inspects || (own?.offers.prompts ?? 0) > 0;
     case "resources":
       return inspects || (own?.offers.resources ?? 0) > 0;
+    case "servers":
+      return own?.config_file != null || (own?.servers.length ?? 0) > 0;
     case "protocol":
       return inspects;
     default:
@@ -129,7 +134,7 @@ function listen(): () => void {
         hear(data);
       } else if (name === "state") {
         if (program.value) {
-          program.set({ ...program.value, servers: data.servers, offers: data.offers });
+          program.set({ ...program.value, servers: data.servers, config_file: data.config_file, offers: data.offers });
         }
         const listed = JSON.stringify(data.offers);
         if (listed !== counts) {
@@ -163,7 +168,14 @@ function Open() {
   const own = useStore(program);
   const entries = useStore(waiting);
   const link = useStore(connection);
+  const troubled = useTroubled();
+  const stamp = own?.config_file ?? null;
   useEffect(listen, []);
+  useEffect(() => {
+    if (stamp !== null) {
+      void loadFile();
+    }
+  }, [stamp]);
 
   useEffect(() => {
     // Somebody who looks at the page uses it.
@@ -206,6 +218,15 @@ function Open() {
                       </span>
                     </>
                   )}
+                  {name === "servers" && troubled > 0 && (
+                    <>
+                      {" "}
+                      <span class="badge">
+                        {troubled}
+                        <span class="sr"> to look at</span>
+                      </span>
+                    </>
+                  )}
                 </a>
               </li>
             ))}
@@ -238,6 +259,8 @@ function Content({ tab }: { tab: string }) {
       return <Approvals />;
     case "protocol":
       return <Protocol />;
+    case "servers":
+      return <Servers />;
     default:
       return <Tools mode={tab === "try" ? "try" : "tools"} />;
   }

@@ -79,6 +79,8 @@ export interface ProgramState {
   generation: number;
   tools: number;
   servers: ServerStatus[];
+  /** Changes with the file that the servers are configured in; `null` if there is none. */
+  config_file: string | null;
   offers: OfferCounts;
   /** The number of messages of servers so far; `null` if none are shown. */
   frames: number | null;

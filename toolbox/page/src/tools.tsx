@@ -3,9 +3,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Chips } from "./choice";
 import { Refusal, post } from "./api";
 import { List } from "./list";
-import { useRead } from "./reading";
-import { go, href, program, route, tools } from "./state";
-import type { ServerStatus, ToolSummary } from "./state";
+import { go, href, route, tools } from "./state";
+import type { ToolSummary } from "./state";
 import { useStore } from "./store";
 import { Block, Copy, Line, number, pretty, visible } from "./text";
 import { Try } from "./try";
@@ -196,7 +195,6 @@ export function Tools(props: { mode: "tools" | "try" }) {
           render={(row) => <Row {...row} />}
         />
         {!shown.length && <p class="empty">{all.length ? "Nothing was found. Try other words." : "The box has no tools."}</p>}
-        <Servers />
       </section>
       <section class="main" id="detail" tabIndex={-1} aria-label="Tool">
         {name ? (
@@ -445,140 +443,5 @@ function Reasons({ hit }: { hit: Hit }) {
           : "A pattern ranks by the field it matches: name, server, title, description, argument, its description."}
       </p>
     </section>
-  );
-}
-
-/** The mounted servers, with what is withheld of them. */
-function Servers() {
-  const state = useStore(program);
-  if (!state?.servers.length) {
-    return null;
-  }
-  const troubled = state.servers.filter((server) => server.state !== "ready" || server.withheld.length || server.notices.length);
-  return (
-    <details class="servers" open={troubled.length > 0}>
-      <summary>
-        {number(state.servers.length)} server{state.servers.length > 1 ? "s" : ""}
-        {troubled.length > 0 && `, ${number(troubled.length)} to look at`}
-      </summary>
-      <ul>
-        {state.servers.map((server) => (
-          <Server key={server.name} server={server} lock={state.lock_file} />
-        ))}
-      </ul>
-    </details>
-  );
-}
-
-/** The most names that are drawn. */
-const NAMES = 200;
-
-function Names({ what, names }: { what: string; names: string[] }) {
-  if (names.length === 0) {
-    return null;
-  }
-  return (
-    <details>
-      <summary>
-        {number(names.length)} {what}
-      </summary>
-      <ul>
-        {names.slice(0, NAMES).map((name) => (
-          <li key={name}>
-            <code>
-              <Line text={name} />
-            </code>
-          </li>
-        ))}
-        {names.length > NAMES && <li class="quiet">{number(names.length - NAMES)} more</li>}
-      </ul>
-    </details>
-  );
-}
-
-function Server({ server, lock }: { server: ServerStatus; lock: boolean }) {
-  const [word, say] = useState("");
-  const isRead = useRead(server.digest);
-  const act = async (path: string, done: string) => {
-    say("");
-    try {
-      await post(path, { server: server.name, digest: server.digest });
-      say(done);
-    } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
-    }
-  };
-  const unapproved = server.withheld.filter((tool) => tool.definition !== null);
-  return (
-    <li>
-      <p>
-        <b>
-          <Line text={server.name} />
-        </b>{" "}
-        <span class={server.state === "ready" ? "good" : server.state === "failed" ? "bad" : "quiet"}>{server.state}</span>{" "}
-        <span class="quiet">
-          {number(server.tools)} tools{server.protocol_version && `, ${server.protocol_version}`}
-        </span>{" "}
-        <button type="button" onClick={() => act("/api/reconnect", "Connected anew")}>
-          Reconnect
-        </button>
-      </p>
-      {server.instructions && (
-        <details>
-          <summary>Instructions</summary>
-          <Block text={server.instructions} label="Instructions of the server" />
-        </details>
-      )}
-      {server.capabilities && (
-        <details>
-          <summary>Capabilities</summary>
-          <Block text={JSON.stringify(server.capabilities, null, 2)} label="Capabilities of the server" />
-        </details>
-      )}
-      <Names what="prompts" names={server.prompts} />
-      <Names what="resources" names={server.resources} />
-      {server.startup && (
-        <p>
-          It has not answered for {server.startup.waited_seconds} of {server.startup.limit_seconds} seconds
-          {server.startup.last_line && (
-            <>
-              ; it printed last: <Line text={server.startup.last_line} max={200} />
-            </>
-          )}
-        </p>
-      )}
-      {server.error && (
-        <p class="bad">
-          <Line text={server.error} max={600} />
-        </p>
-      )}
-      {server.wants_sign_in && (
-        <p>
-          It requires a sign-in: <code>toolbox login {visible(server.name)}</code>
-        </p>
-      )}
-      {server.notices.map((notice) => (
-        <p key={notice} class="warn">
-          <Line text={notice} max={600} />
-        </p>
-      ))}
-      {server.withheld.map((tool) => (
-        <details key={tool.name}>
-          <summary>
-            <Line text={tool.name} /> <span class="mark warn">{tool.reason}</span>
-          </summary>
-          <p>
-            <Line text={tool.detail} max={600} />
-          </p>
-          {tool.definition && <Block text={pretty(tool.definition)} label="Definition as the server lists it now" />}
-        </details>
-      ))}
-      {lock && unapproved.length > 0 && (
-        <button type="button" disabled={!isRead} onClick={() => act("/api/approve", "Approved")}>
-          Approve the tools of this server as they are shown
-        </button>
-      )}
-      <span role="status">{visible(word)}</span>
-    </li>
   );
 }

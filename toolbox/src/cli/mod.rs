@@ -49,6 +49,7 @@ mod audit;
 mod beside;
 mod call;
 mod check;
+mod config_file;
 mod gateway;
 mod import;
 mod inspect;

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::arguments::PageCommand;
 use super::attendance::Attendance;
 use super::beside::bound;
+use super::config_file::PageConfig;
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::Configured;
@@ -21,6 +22,7 @@ use crate::text::clean;
 
 /// Opens the page over the servers of a configuration, and follows its changes.
 pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outcome {
+    let config_file = PageConfig::of(file.clone());
     let (configured, watch) = Configured::watched(file);
     let settings = configured.config.settings();
     for problem in configured.reports() {
@@ -37,8 +39,9 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
         Ok(servers) => servers,
         Err(error) => return Outcome::failed(Exit::Config, error.to_string()),
     };
-    let page = attendance
-        .page(toolbox.clone())
+    let page = config_file
+        .into_iter()
+        .fold(attendance.page(toolbox.clone()), Page::config_file)
         .ranking(ranking(settings))
         .servers(servers.clone(), settings.lock_file.is_some());
     let live = LiveConfig {

@@ -51,7 +51,7 @@ pub(super) fn set_rules(toolbox: &ToolBox, config: &Config) {
 }
 
 /// Returns the names that a rule means: a bare name is that of a tool of each server, too.
-fn names_of(rule: &str, config: &Config) -> Vec<String> {
+pub(super) fn names_of(rule: &str, config: &Config) -> Vec<String> {
     let mut names = vec![rule.to_owned()];
     if !rule.contains('*') {
         names.extend(config.servers().iter().map(|(server, _)| format!("{server}_{rule}")));

@@ -14,6 +14,7 @@ use super::arguments::{Listen, ServeOwn, ServeProgram};
 use super::attendance::Attendance;
 use super::audit;
 use super::beside::ServedPage;
+use super::config_file::PageConfig;
 use super::gateway::{self, GatewayBackend, PATIENCE};
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
@@ -25,6 +26,7 @@ use crate::collection::{ToolBox, ToolBoxBuilder};
 use crate::mcp::{
     ConfigProblem, Connect, HostInput, ServeError, ServerInfo, Servers, Service, SkillFolder,
 };
+use crate::page::Page;
 use crate::results::MemoryResults;
 use crate::search::Gateway;
 use crate::text::clean;
@@ -38,6 +40,7 @@ const LONGEST_TOKEN: u64 = 4096;
 
 /// Serves the servers of a configuration, and follows its changes.
 pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outcome {
+    let config_file = PageConfig::of(file.clone());
     let (mut configured, watch) = Configured::watched(file);
     let mut host = wanted.listen.http.is_none().then(HostInput::open);
     if let Some(host) = &mut host {
@@ -99,6 +102,7 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         service.instructions_in(move |session| instructing.instructions(session, has_gateway));
     let page = attendance.map(|attendance| {
         let page = attendance.page(toolbox.clone()).ranking(ranking(settings));
+        let page = config_file.into_iter().fold(page, Page::config_file);
         let page = match &servers {
             Some(servers) => page.servers(servers.clone(), settings.lock_file.is_some()),
             None => page,

@@ -23,7 +23,7 @@ use super::inner::PageInner;
 use super::log::event;
 use super::offers::ResourceUpdates;
 use super::reply::refused;
-use super::{frames, offers, servers};
+use super::{config_file, frames, offers, servers};
 use crate::context::CancellationToken;
 
 /// The most open streams.
@@ -70,6 +70,7 @@ fn state(page: &PageInner) -> Value {
         "generation": page.options.toolbox.generation(),
         "offers": offers::counts(&page.options.toolbox),
         "servers": servers::status(page),
+        "config_file": config_file::stamp(page),
     })
 }
 

@@ -44,6 +44,7 @@
 mod admission;
 mod assets;
 mod calls;
+mod config_file;
 mod frames;
 mod inbox;
 mod inner;
@@ -60,6 +61,10 @@ mod servers;
 mod sessions;
 mod tools;
 
+#[cfg(feature = "cli")]
+pub(crate) use config_file::{
+    ChangeRefusal, ConfigFile, EntryChange, FileChange, WantedChange, WantedImport,
+};
 pub use inbox::Inbox;
 #[cfg(feature = "cli")]
 pub(crate) use notes::notes;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::config_file::ConfigFile;
 use super::inbox::Inbox;
 use super::sessions::SessionSettings;
 use crate::collection::ToolBox;
@@ -21,6 +22,7 @@ pub(super) struct PageOptions {
     pub(super) title: String,
     pub(super) ranking: Ranking,
     pub(super) mcp_url: Option<String>,
+    pub(super) config_file: Option<Arc<dyn ConfigFile>>,
     #[cfg(feature = "mcp-client")]
     pub(super) servers: Option<crate::mcp::Servers>,
     #[cfg(feature = "mcp-client")]
@@ -40,6 +42,7 @@ impl PageOptions {
             title: "toolbox".to_owned(),
             ranking: Ranking::default(),
             mcp_url: None,
+            config_file: None,
             #[cfg(feature = "mcp-client")]
             servers: None,
             #[cfg(feature = "mcp-client")]

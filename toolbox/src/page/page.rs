@@ -157,6 +157,12 @@ impl Page {
         self.with(|options| options.frames = Some(log))
     }
 
+    /// Lets people at the page change the file that the servers are configured in.
+    #[cfg(feature = "cli")]
+    pub(crate) fn config_file(self, file: Arc<dyn super::ConfigFile>) -> Self {
+        self.with(|options| options.config_file = Some(file))
+    }
+
     /// Returns a link that opens the page once, within a day. `base_url` is the URL of the page,
     /// such as `http://127.0.0.1:8080`.
     ///

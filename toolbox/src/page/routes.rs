@@ -19,7 +19,7 @@ use super::inbox::TooLate;
 use super::inner::{PageInner, PageState};
 use super::reply::{json_of, json_text, refused};
 use super::sessions::NoSession;
-use super::{frames, live, log, offers, servers, tools};
+use super::{config_file, frames, live, log, offers, servers, tools};
 use crate::call::{Arguments, Faults};
 use crate::context::{Answer, CancellationToken, Decision};
 
@@ -55,6 +55,9 @@ pub(super) fn router(page: Arc<PageInner>, closing: CancellationToken) -> Router
         .route("/api/cancel", post(cancel))
         .route("/api/link", post(link))
         .route("/api/leave", post(leave))
+        .route("/api/config", get(config_file::show))
+        .route("/api/config/change", post(config_file::change))
+        .route("/api/config/import", post(config_file::import))
         .route("/api/approve", post(servers::approve))
         .route("/api/reconnect", post(servers::reconnect))
         .layer(DefaultBodyLimit::max(MAX_BODY));
@@ -109,6 +112,7 @@ async fn state(State(page): PageState) -> Response {
         "generation": options.toolbox.generation(),
         "tools": options.toolbox.len(),
         "servers": servers::status(&page),
+        "config_file": config_file::stamp(&page),
         "offers": offers::counts(&options.toolbox),
         "frames": frames::count(&page),
         "streams": *page.live.streams.borrow(),
@@ -156,7 +160,7 @@ async fn search(State(page): PageState, Json(wanted): Json<WantedSearch>) -> Res
     }
 }
 
-fn failed() -> Response {
+pub(super) fn failed() -> Response {
     refused(StatusCode::INTERNAL_SERVER_ERROR, "the page failed; its program logs the reason")
 }
 

@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 const MARK: char = '\u{feff}';
 
 /// A parsed file; what is not changed keeps its text.
-pub(super) struct SettingsDocument {
+pub(in crate::cli) struct SettingsDocument {
     content: Content,
     has_mark: bool,
 }
@@ -21,30 +21,39 @@ enum Content {
 
 impl SettingsDocument {
     /// Parses a text, or returns the fault.
-    pub(super) fn parse(text: &str, is_toml: bool) -> Result<Self, String> {
+    pub(in crate::cli) fn parse(text: &str, is_toml: bool) -> Result<Self, String> {
         let unmarked = text.strip_prefix(MARK);
         let content = Content::parse(unmarked.unwrap_or(text), is_toml)?;
         Ok(Self { content, has_mark: unmarked.is_some() })
     }
 
     /// Returns the servers under a path of keys, in order; none if there is no such key.
-    pub(super) fn servers(&self, path: &[&str]) -> Result<Vec<(String, Value)>, String> {
+    pub(in crate::cli) fn servers(&self, path: &[&str]) -> Result<Vec<(String, Value)>, String> {
         self.content.servers(path)
     }
 
+    /// Returns the object under a path of keys in a file of JSON.
+    pub(in crate::cli) fn object(&self, path: &[&str]) -> Result<CstObject, String> {
+        let object = match &self.content {
+            Content::Json(root) => object_at(root, path),
+            Content::Toml(..) => None,
+        };
+        object.ok_or_else(|| format!("`{}` is no object", path.join(".")))
+    }
+
     /// Removes all servers of a name under a path of keys.
-    pub(super) fn remove(&mut self, path: &[&str], name: &str) {
+    pub(in crate::cli) fn remove(&mut self, path: &[&str], name: &str) {
         self.content.remove(path, name);
     }
 
     /// Adds a server under a path of keys, which are made if they are missing. Returns `false` if
     /// one of them is something else than an object.
     #[must_use]
-    pub(super) fn add(&mut self, path: &[&str], name: &str, value: &Value) -> bool {
+    pub(in crate::cli) fn add(&mut self, path: &[&str], name: &str, value: &Value) -> bool {
         self.content.add(path, name, value)
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(in crate::cli) fn text(&self) -> String {
         let text = self.content.text();
         if self.has_mark { format!("{MARK}{text}") } else { text }
     }

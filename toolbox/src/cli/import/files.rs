@@ -18,7 +18,7 @@ const BACKUP: &str = "toolbox-backup";
 const UNDONE: &str = "toolbox-undone";
 
 /// Reads a file as text, or returns the reason why it cannot be used.
-pub(super) fn read(path: &Path) -> Result<String, String> {
+pub(in crate::cli) fn read(path: &Path) -> Result<String, String> {
     let unreadable = |error: io::Error| format!("it cannot be read: {error}");
     // Opening a pipe would wait for its writer.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {

@@ -1,12 +1,13 @@
 //! `import`: takes over the servers of other programs.
 
 mod bridge;
-mod document;
+pub(super) mod document;
 mod entry;
-mod files;
+pub(super) mod files;
 pub(super) mod hosts;
 mod limits;
 mod ours;
+mod plan;
 mod shown;
 mod switches;
 mod times;
@@ -26,7 +27,9 @@ use crate::disk::Access;
 use crate::mcp::fitting_server_name;
 use document::SettingsDocument;
 use hosts::{HostFile, UserFolders};
+pub(super) use ours::EMPTY;
 use ours::{Ours, Standing};
+pub(super) use plan::ImportPlan;
 use switches::Switches;
 use variables::Expansion;
 
@@ -126,41 +129,26 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
         Ok(path) => std::path::absolute(&path).unwrap_or(path),
         Err(problem) => return Outcome::failed(Exit::Config, problem.summary()),
     };
-    let folders = UserFolders::of_environment();
-    let is_meant = |file: &HostFile| wanted.project || file.project.is_none();
-    let (files, left): (Vec<_>, Vec<_>) =
-        hosts::files(&folders, &wanted.from).into_iter().partition(is_meant);
     if wanted.undo {
+        let folders = UserFolders::of_environment();
+        let is_meant = |file: &HostFile| wanted.project || file.project.is_none();
+        let files: Vec<HostFile> =
+            hosts::files(&folders, &wanted.from).into_iter().filter(is_meant).collect();
         return undo(&path, &files, wanted.from.is_empty());
     }
-    // A run has a number, which the backups of all its files have.
-    let known: Vec<HostFile> = hosts::files(&folders, &[]).into_iter().filter(is_meant).collect();
-    let last = known.iter().map(|file| file.path.as_path()).chain([path.as_path()]);
-    let last = last.filter_map(files::last_backup).max();
-    let mut ours = match Ours::read(path.clone()) {
-        Ok(ours) => ours,
-        Err(fault) => {
-            let message = format!("nothing can be added to {}: {fault}", path.display());
-            return Outcome::failed(Exit::Config, message);
-        }
-    };
-    let mut imported: Vec<ImportedFile> =
-        files.into_iter().map(|file| read(file, &folders, &mut ours)).collect();
-    let mut written = Ok(None);
     let width = FileWidth::of(&path);
+    let mut plan = match ImportPlan::read(path.clone(), &wanted.from, wanted.project) {
+        Ok(plan) => plan,
+        Err(message) => return Outcome::failed(Exit::Config, message),
+    };
     let writes = wanted.write && !wanted.dry_run;
-    let number = last.map_or(1, |last| last + 1);
-    if writes && ours.is_changed {
-        written = ours.write(number).map(Some);
-    }
+    let written = if writes { plan.write_new() } else { Ok(None) };
     if writes && wanted.point && written.is_ok() {
-        for file in &mut imported {
-            point(file, &path, number);
+        for file in &mut plan.imported {
+            point(file, &path, plan.number);
         }
     }
-    let unread = if wanted.from.is_empty() { hosts::unread(&folders) } else { Vec::new() };
-    let left = LeftFiles { of_project: left, unread };
-    let mut outcome = report(&imported, &left, &path, wanted, written);
+    let mut outcome = report(&plan, wanted, written);
     if let Some(narrowed) = width.narrowed() {
         let _ = writeln!(outcome.text, "{narrowed}");
     }
@@ -441,12 +429,11 @@ fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
 }
 
 fn report(
-    imported: &[ImportedFile],
-    left: &LeftFiles,
-    config: &Path,
+    plan: &ImportPlan,
     wanted: &ImportCommand,
     written: Result<Option<PathBuf>, String>,
 ) -> Outcome {
+    let ImportPlan { imported, left, .. } = plan;
     let mut text = String::new();
     for file in imported {
         file_lines(&mut text, file);
@@ -467,18 +454,13 @@ fn report(
     if imported.is_empty() && left.of_project.is_empty() {
         text.push_str("no program with servers was found\n");
     }
-    let shown = line(&config.display().to_string());
-    let backup = match &written {
-        Ok(Some(backup)) => {
-            let kept = line(&backup.display().to_string());
-            let _ = writeln!(text, "wrote {shown}; the file before is {kept}");
-            Some(kept)
-        }
-        _ => None,
-    };
-    let is_new = |server: &Imported| server.state == ImportState::Standing(Standing::New);
-    let new =
-        imported.iter().flat_map(|file| &file.servers).filter(|server| is_new(server)).count();
+    let shown = line(&plan.path().display().to_string());
+    let backup = written.as_ref().ok().and_then(Option::as_deref);
+    if let Some(backup) = backup {
+        let kept = line(&backup.display().to_string());
+        let _ = writeln!(text, "wrote {shown}; the file before is {kept}");
+    }
+    let new = plan.new_servers();
     if !wanted.write && new > 0 {
         let _ = writeln!(
             text,
@@ -489,13 +471,7 @@ fn report(
     if wanted.point && !wanted.write {
         text.push_str("--point changes the files of other programs together with --write\n");
     }
-    let files: Vec<Value> = imported.iter().map(file_value).collect();
-    let value = json!({
-        "config": shown, "written": backup.is_some(), "backup": backup, "files": files,
-        "not_read": left.of_project.iter().map(|file| line(&file.path.display().to_string())).collect::<Vec<_>>(),
-        "unknown": left.unread.iter().map(|(program, path)| json!({"host": program, "file": line(&path.display().to_string())})).collect::<Vec<_>>(),
-    });
-    let mut outcome = Outcome::fine(text, value);
+    let mut outcome = Outcome::fine(text, plan.report(backup));
     if let Err(fault) = written {
         outcome.complaint = format!("error: {fault}");
         outcome.exit = Exit::Config;

@@ -9,6 +9,9 @@ use super::files;
 use crate::disk::{Access, replace};
 use crate::mcp::{Config, ServerConfig};
 
+/// The configuration that is begun where there is none.
+pub(in crate::cli) const EMPTY: &str = "{\n  \"mcp\": {}\n}\n";
+
 /// The longest name of a server, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -17,6 +20,8 @@ pub(super) struct Ours {
     pub(super) path: PathBuf,
     document: SettingsDocument,
     servers: Vec<(String, Value)>,
+    /// The text that was read.
+    before: String,
     /// `true` if there is no file yet.
     is_new: bool,
     pub(super) is_changed: bool,
@@ -43,11 +48,11 @@ impl Ours {
     /// Reads the configuration, or returns the fault for which nothing can be written to it.
     pub(super) fn read(path: PathBuf) -> Result<Self, String> {
         let is_new = path.symlink_metadata().is_err();
-        let text = if is_new { "{\n  \"mcp\": {}\n}\n".to_owned() } else { files::read(&path)? };
+        let text = if is_new { EMPTY.to_owned() } else { files::read(&path)? };
         let document = SettingsDocument::parse(&text, false)?;
         let mut servers = document.servers(&["mcp"])?;
         servers.extend(document.servers(&["mcpServers"])?);
-        Ok(Self { path, document, servers, is_new, is_changed: false })
+        Ok(Self { path, document, servers, before: text, is_new, is_changed: false })
     }
 
     /// Takes a server of a program, unless it is there. If another has its name, it gets that of
@@ -97,15 +102,31 @@ impl Ours {
         }
     }
 
+    /// Returns the text of the configuration as it was read.
+    pub(super) fn before(&self) -> &str {
+        &self.before
+    }
+
+    /// Returns the text of the configuration with what was taken.
+    pub(super) fn text(&self) -> String {
+        self.document.text()
+    }
+
     /// Writes the configuration, for its owner alone, and returns the backup of the one before.
     pub(super) fn write(&self, number: u32) -> Result<PathBuf, String> {
-        let text = self.document.text();
+        let text = self.text();
         let faults = |text: &str| Config::parse(text, &self.path, any_variable).1.len();
-        let before =
-            if self.is_new { 0 } else { files::read(&self.path).map_or(0, |text| faults(&text)) };
         // No file is replaced by one that the program understands less of.
-        if faults(&text) > before {
+        if faults(&text) > faults(&self.before) {
             return Err("the result would have faults; nothing was written".to_owned());
+        }
+        let is_same = if self.is_new {
+            self.path.symlink_metadata().is_err()
+        } else {
+            files::read(&self.path).is_ok_and(|text| text == self.before)
+        };
+        if !is_same {
+            return Err("the file has changed since it was read; nothing was written".to_owned());
         }
         written(&self.path, &text, Access::Owner, number)
     }

@@ -103,6 +103,19 @@ impl ConfigProblem {
         self
     }
 
+    /// Returns the problem over a text that differs in the characters of its lines alone, without
+    /// the corrected value.
+    #[cfg(feature = "cli")]
+    pub(crate) fn over(&self, text: &str) -> Self {
+        let mut problem = Self { corrected: None, ..self.clone() };
+        if let Some(place) = &mut problem.place {
+            let skipped = place.column - 1 - place.indent;
+            let line = text.split('\n').nth(place.line - 1).unwrap_or_default();
+            place.excerpt = excerpt(line, skipped);
+        }
+        problem
+    }
+
     /// Returns the file.
     #[must_use]
     pub fn file(&self) -> &Path {
@@ -202,15 +215,19 @@ impl LinePosition {
         // Of a long line, the part around the fault is displayed.
         let skipped =
             if before + width > MAX_EXCERPT { before.saturating_sub(MAX_EXCERPT / 4) } else { 0 };
-        let plain = |c: char| if c.is_control() { ' ' } else { c };
-        let excerpt: String =
-            text[begin..end].chars().skip(skipped).take(MAX_EXCERPT).map(plain).collect();
         Self {
             line: text[..begin].matches('\n').count() + 1,
             column: before + 1,
             indent: before - skipped,
             width: width.min(MAX_EXCERPT - (before - skipped).min(MAX_EXCERPT - 1)),
-            excerpt: excerpt.trim_end().to_owned(),
+            excerpt: excerpt(&text[begin..end], skipped),
         }
     }
+}
+
+/// Returns the displayed part of a line.
+fn excerpt(line: &str, skipped: usize) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let excerpt: String = line.chars().skip(skipped).take(MAX_EXCERPT).map(plain).collect();
+    excerpt.trim_end().to_owned()
 }
