@@ -18,6 +18,7 @@ mod approve;
 mod config;
 mod forms;
 mod inspect;
+mod large;
 mod saved_sessions;
 
 /// The time for anything to happen.

@@ -471,6 +471,33 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
                 }
             });
         }
+        // Prints and logs before its answer, secrets too.
+        "logs" => {
+            let secret = std::env::var("SECRET").unwrap_or_default();
+            eprint(&format!("reading \u{1b}[31m\u{202e}<b>red</b> with {secret}\n\nlast"));
+            for params in [
+                json!({"level": "warning", "logger": "disk", "data": format!("slow, key {secret}")}),
+                json!({"level": "info", "data": {"free": 7}}),
+                json!({"level": 5, "data": "odd"}),
+                json!([1]),
+            ] {
+                say(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}),
+                );
+            }
+            let (id, millis) = (id.clone(), given["millis"].as_u64().unwrap_or(0));
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(millis));
+                result(&id, &text_result("logged"));
+            });
+        }
+        // A text of so many lines, which has five bytes and more in each character of some.
+        "large" => {
+            let lines = given["lines"].as_u64().unwrap_or(100_000);
+            let text: String =
+                (0..lines).map(|at| format!("line {at} é𝄞 of a large result\n")).collect();
+            result(id, &text_result(&text));
+        }
         "progress_of_nobody" => {
             let message = "x".repeat(1 << 20);
             for at in 0..70 {

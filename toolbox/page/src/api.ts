@@ -70,6 +70,19 @@ export async function post<T>(path: string, body: unknown): Promise<T> {
   return response.json();
 }
 
+/** Returns the bytes of an answer. */
+export async function download(path: string, body: unknown): Promise<Blob> {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: headers({ "content-type": "application/json" }),
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) {
+    throw await refusal(response);
+  }
+  return response.blob();
+}
+
 /** Makes a call; `visit` gets each line of the answer. */
 export async function stream(path: string, body: unknown, visit: (line: any) => void): Promise<void> {
   const response = await fetch(path, {
@@ -86,15 +99,24 @@ export async function stream(path: string, body: unknown, visit: (line: any) => 
 /** Calls `visit` with each piece of a text that is not empty and ends with a mark. */
 async function pieces(body: ReadableStream<Uint8Array>, mark: string, visit: (piece: string) => void): Promise<void> {
   const reader = body.pipeThrough(new TextDecoderStream() as any).getReader();
-  let rest = "";
+  // A long piece comes in many chunks, and is put together once.
+  let rest: string[] = [];
+  // The mark may begin in one chunk and end in the next.
+  let end = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = (await reader.read()) as ReadableStreamReadResult<string>;
     if (done) {
       return;
     }
-    const all = (rest + value).split(mark);
-    rest = all.pop() ?? "";
-    all.filter((piece) => piece !== "").forEach(visit);
+    rest.push(value);
+    end += value;
+    if (end.includes(mark)) {
+      const all = rest.join("").split(mark);
+      end = all.pop() ?? "";
+      rest = [end];
+      all.filter((piece) => piece !== "").forEach(visit);
+    }
+    end = end.slice(end.length + 1 - mark.length);
   }
 }
 

@@ -1,6 +1,9 @@
 // The result of a call: as text, tree, table, picture, link and raw.
 import { useMemo, useState } from "preact/hooks";
 import { Chips } from "./choice";
+import { Large } from "./large";
+import type { LargeResult } from "./large";
+import { DRAWN, Markdown } from "./markdown";
 import { RawNumber, isNumber, parse, write } from "./form/json";
 import type { Json } from "./form/json";
 import { Block, Copy, Line, Outside, bytes, milliseconds, number, visible } from "./text";
@@ -20,6 +23,8 @@ export interface CallResult {
   tokens: number;
   took_ms: number;
   faults: { path: string; message: string }[];
+  /** Of a large result, whose texts are cut here. */
+  large?: LargeResult;
 }
 
 /** The kinds of pictures that are shown: those that hold no script. */
@@ -66,9 +71,10 @@ export function Result({ result }: { result: CallResult }) {
   const value = useMemo(() => parsed(result.structured ?? text), [result, text]);
   const rows = useMemo(() => rowsOf(value), [value]);
   const media = result.content.filter((part) => part.type !== "text");
-  const views = ["Text", ...(value !== undefined ? ["Tree"] : []), ...(rows ? ["Table"] : []), ...(media.length ? ["Parts"] : []), "Raw"];
+  const isProse = text !== "" && value === undefined;
+  const views = [...(result.large ? ["Whole"] : []), "Text", ...(isProse ? ["Markdown"] : []), ...(value !== undefined ? ["Tree"] : []), ...(rows ? ["Table"] : []), ...(media.length ? ["Parts"] : []), "Raw"];
   const [chosen, choose] = useState("");
-  const view = views.includes(chosen) ? chosen : media.length && !text ? "Parts" : "Text";
+  const view = views.includes(chosen) ? chosen : media.length && !text ? "Parts" : views[0]!;
   const raw = () => JSON.stringify(result, null, 2);
   return (
     <section class="result" aria-label="Result">
@@ -104,6 +110,16 @@ export function Result({ result }: { result: CallResult }) {
       <Chips label="View" values={views} value={view} onChange={choose}>
         <Copy text={() => (view === "Raw" ? raw() : text)}>Copy</Copy>
       </Chips>
+      {view === "Whole" && result.large && <Large large={result.large} />}
+      {view === "Markdown" && (
+        <div class="pair">
+          <div>
+            <Markdown text={text} />
+            {text.length > DRAWN && <p class="quiet">{number(text.length - DRAWN)} more characters are not drawn.</p>}
+          </div>
+          <Block text={text} label="Text of the result" />
+        </div>
+      )}
       {view === "Text" && (text ? <Block text={text} label="Text of the result" /> : <p class="quiet">No text.</p>)}
       {view === "Tree" && (
         <div class="sideways" tabIndex={0} role="group" aria-label="Tree of the result">

@@ -2,6 +2,8 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refusal, post, stream } from "./api";
+import { MOST } from "./server-lines";
+import type { ServerLine } from "./server-lines";
 import { href, waiting } from "./state";
 import { useStore } from "./store";
 import { Line, number } from "./text";
@@ -12,9 +14,21 @@ export interface Progress {
   message: string | null;
 }
 
+/** An item of a tool that streams, as text. */
+export interface Item {
+  index: number;
+  text: string;
+}
+
+/** The items that are shown while a call runs, and the characters of each. */
+const ITEMS = 200;
+const CHARACTERS = 1000;
+
 /** The end of a call: the last line that the program wrote, or the reason why there is none. */
 export interface Ended {
   line: any | null;
+  /** What the server printed and logged meanwhile. */
+  lines: ServerLine[];
   fault: string;
 }
 
@@ -22,6 +36,10 @@ export interface Runner {
   /** The id of the call that runs. */
   running: string | null;
   progress: Progress | null;
+  /** The last items that a tool that streams put out. */
+  items: Item[];
+  /** What the server printed and logged so far. */
+  lines: ServerLine[];
   /** Makes a call; `done` gets its end in the step in which it no longer counts as running. */
   run(call: { kind: "tool" | "prompt" | "resource"; tool: string; arguments: string }, done: (ended: Ended) => void): Promise<void>;
   cancel(): void;
@@ -43,6 +61,8 @@ const OPEN_MENU = "details.menu[open], [role=menu]";
 export function useRunner(form: string): Runner {
   const [running, setRunning] = useState<string | null>(null);
   const [progress, setProgress] = useState<Progress | null>(null);
+  const [items, setItems] = useState<Item[]>([]);
+  const [lines, setLines] = useState<ServerLine[]>([]);
   const alive = useRef(true);
   const callButton = useRef<HTMLButtonElement>(null);
   const cancelButton = useRef<HTMLButtonElement>(null);
@@ -93,6 +113,8 @@ export function useRunner(form: string): Runner {
   return {
     running,
     progress,
+    items,
+    lines,
     form,
     callButton,
     cancelButton,
@@ -100,14 +122,27 @@ export function useRunner(form: string): Runner {
     alive: () => alive.current,
     async run(call, done) {
       const id = `page-${crypto.randomUUID()}`;
-      const ended: Ended = { line: null, fault: "" };
+      const ended: Ended = { line: null, lines: [], fault: "" };
       before.current = document.activeElement;
       setRunning(id);
       setProgress(null);
+      setLines([]);
+      setItems([]);
+      let shown: Item[] = [];
       try {
         await stream("/api/calls", { id, ...call }, (line) => {
           if (line.progress && alive.current) {
             setProgress(line.progress);
+          }
+          if (line.item && alive.current) {
+            shown = [...shown, line.item].slice(-ITEMS);
+            setItems(shown);
+          }
+          if (line.lines?.length > 0) {
+            ended.lines = [...ended.lines, ...line.lines].slice(-MOST);
+            if (alive.current) {
+              setLines(ended.lines);
+            }
           }
           if (line.result) {
             ended.line = line;
@@ -122,6 +157,7 @@ export function useRunner(form: string): Runner {
       if (alive.current) {
         setRunning(null);
         setProgress(null);
+        setItems([]);
       }
       done(ended);
     },
@@ -168,11 +204,12 @@ export function CallBar({ runner, label, approval }: { runner: Runner; label: st
 /** One line about the call that runs. */
 function Running({ runner, approval }: { runner: Runner; approval: boolean }) {
   const entries = useStore(waiting);
-  const { progress } = runner;
+  const { progress, items } = runner;
   if (!runner.running) {
     return null;
   }
   return (
+    <>
     <p class="running">
       {progress ? (
         <>
@@ -193,5 +230,15 @@ function Running({ runner, approval }: { runner: Runner; approval: boolean }) {
         </>
       )}
     </p>
+    {items.length > 0 && (
+      <ol class="items" aria-label="Items so far" tabIndex={0}>
+        {items.map((item) => (
+          <li key={item.index} value={item.index + 1}>
+            <Line text={item.text.slice(0, CHARACTERS)} />
+          </li>
+        ))}
+      </ol>
+    )}
+    </>
   );
 }

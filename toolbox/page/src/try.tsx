@@ -9,6 +9,8 @@ import { Editor, useJsonText } from "./json-text";
 import { Result, textOf } from "./result";
 import type { CallResult } from "./result";
 import { CallBar, useRunner } from "./running";
+import { ServerLines } from "./server-lines";
+import type { ServerLine } from "./server-lines";
 import { program } from "./state";
 import { useStore } from "./store";
 import type { Detail } from "./tools";
@@ -19,6 +21,7 @@ interface Past {
   arguments: string;
   at: number;
   result: CallResult | null;
+  lines: ServerLine[];
   fault: string;
 }
 
@@ -43,8 +46,8 @@ export function Try({ detail }: { detail: Detail }) {
   drafts.set(detail.name, text);
 
   const call = () =>
-    runner.run({ kind: "tool", tool: detail.name, arguments: text }, ({ line, fault }) => {
-      const own: Past = { tool: detail.name, arguments: text, at: Date.now(), result: line?.result ?? null, fault };
+    runner.run({ kind: "tool", tool: detail.name, arguments: text }, ({ line, lines, fault }) => {
+      const own: Past = { tool: detail.name, arguments: text, at: Date.now(), result: line?.result ?? null, lines, fault };
       past.unshift(own);
       past.length = Math.min(past.length, MOST);
       if (runner.alive()) {
@@ -121,6 +124,7 @@ export function Try({ detail }: { detail: Detail }) {
         )}
       </div>
       {!running && shown?.result && <Result key={shown.at} result={shown.result} />}
+      <ServerLines lines={running ? runner.lines : (shown?.lines ?? [])} />
       {own.length > 0 && (
         <section>
           <h3>Calls before</h3>

@@ -8,6 +8,7 @@ import * as narrow from "./narrow.mjs";
 import * as safety from "./safety.mjs";
 import * as inspect from "./inspect.mjs";
 import * as serve from "./serve.mjs";
+import * as results from "./results.mjs";
 import * as servers from "./servers.mjs";
 import * as tools from "./tools.mjs";
 import * as trying from "./try.mjs";
@@ -27,7 +28,7 @@ async function session(at, options) {
   return next;
 }
 
-for (const part of [tools, trying, form, keys, narrow, approvals, live, safety, serve, servers, inspect]) {
+for (const part of [tools, trying, form, keys, narrow, approvals, live, safety, serve, servers, results, inspect]) {
   part.register(program, session);
 }
 await run();

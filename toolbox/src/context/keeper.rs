@@ -96,6 +96,15 @@ pub(crate) trait ResultKeeper: Send + Sync {
         result: &'a mut ToolResult,
     ) -> BoxFuture<'a, ()>;
 
+    /// Returns what is kept under a handle as one text, if the handle is one of this principal and
+    /// conversation.
+    #[allow(dead_code, reason = "for the page")]
+    fn whole<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        handle: &'a str,
+    ) -> BoxFuture<'a, Option<String>>;
+
     /// Returns the name of the tool that reads what is kept.
     fn reader(&self) -> &'static str;
 

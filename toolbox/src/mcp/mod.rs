@@ -52,6 +52,8 @@ pub use client::{
 };
 #[cfg(feature = "mcp-oauth")]
 pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
+#[cfg(all(feature = "mcp-client", feature = "page"))]
+pub(crate) use client::{ServerLine, ServerLog};
 #[cfg(feature = "mcp-oauth")]
 pub use config::IdentityProvider;
 #[cfg(feature = "mcp-client")]

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,12 +12,13 @@ use hyper::body::Frame;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::admission::Admitted;
 use super::inner::PageInner;
-use super::offers;
 use super::reply::refused;
+use super::servers::FollowedLines;
+use super::{offers, servers};
 use crate::call::{ArgumentsError, Faults, ToolCall, ToolResult};
 use crate::context::{CancellationToken, Conversation, OutputItem, ToolContext, passing_on};
 use crate::dialect::{EstimatedTokens, TokenCounter as _};
@@ -28,6 +30,12 @@ const MAX_CALLS: usize = 64;
 const WAITING: usize = 32;
 /// The items of a tool that streams that wait to be passed on; then the tool waits.
 const ITEMS: usize = 16;
+
+/// The interval at which the lines of a server are passed on.
+const LINES: Duration = Duration::from_millis(250);
+
+/// The time for lines of a server that it printed before its result.
+const LATE_LINES: Duration = Duration::from_millis(50);
 
 /// A call, as the page asks for it.
 #[derive(Deserialize)]
@@ -116,12 +124,14 @@ pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted)
     let context = context.with_outputs(outputs);
     let toolbox = page.options.toolbox.clone();
     let (name, arguments) = (wanted.tool, wanted.arguments);
+    let (page, session) = (Arc::clone(page), caller.number);
+    let mut lines = servers::lines_of(&page, &name);
     tokio::spawn(async move {
         let _guard = guard;
         let began = Instant::now();
         let result = match wanted.kind {
             CalledKind::Tool => {
-                let call = ToolCall::new(id, name, arguments);
+                let call = ToolCall::new(id.clone(), name.clone(), arguments);
                 let call = toolbox.call_in(&context, call);
                 let pass = |item: OutputItem| {
                     let row = json!({"item": {"index": item.index, "text": item.text()}});
@@ -131,20 +141,53 @@ pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted)
                         let _ = sender.send(CallLine::Report(line(&row))).await;
                     }
                 };
-                shown(&passing_on(call, &mut items, pass).await, began)
+                let call = passing_on(call, &mut items, pass);
+                let result = with_lines(call, &mut lines, &sender).await;
+                let mut shown = shown(&result, began);
+                page.large.take((&id, session), (&toolbox, &context), &result, &mut shown).await;
+                shown
             }
             CalledKind::Prompt => offers::prompt(&toolbox, &context, &name, &arguments).await,
             CalledKind::Resource => offers::resource(&toolbox, &context, &name).await,
         };
         drop(context);
         let took = began.elapsed().as_secs_f64() * 1000.0;
-        let result = line(&json!({"result": result, "took_ms": took}));
+        let lines = lines.map_or_else(Vec::new, |mut lines| lines.take());
+        let result = line(&json!({"result": result, "took_ms": took, "lines": lines}));
         let _ = sender.send(CallLine::Last(result)).await;
     });
     let mut response = Response::new(Body::new(LineBody { lines: Some(receiver), token }));
     let lines = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, lines);
     response
+}
+
+/// Waits for a call of a server's tool, and passes on what the server prints and logs meanwhile.
+async fn with_lines(
+    call: impl Future<Output = ToolResult>,
+    lines: &mut Option<FollowedLines>,
+    sender: &mpsc::Sender<CallLine>,
+) -> ToolResult {
+    let Some(lines) = lines else { return call.await };
+    tokio::pin!(call);
+    loop {
+        match timeout(LINES, &mut call).await {
+            Ok(result) => {
+                // The two streams of a server are read side by side.
+                sleep(LATE_LINES).await;
+                return result;
+            }
+            Err(_) => {
+                // A browser that does not read gets them with the result.
+                if let Ok(place) = sender.try_reserve() {
+                    let new = lines.take();
+                    if !new.is_empty() {
+                        place.send(CallLine::Report(line(&json!({"lines": new}))));
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Cancels a call; returns `false` if none of this id runs.

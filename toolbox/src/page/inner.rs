@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::large::LargeResults;
 use super::log::LiveLog;
 use super::offers::WantedResources;
 use super::options::PageOptions;
@@ -21,6 +22,7 @@ pub(super) struct PageInner {
     pub(super) calls: Mutex<HashMap<String, CancellationToken>>,
     /// The resources whose changes some page wants to hear of.
     pub(super) wanted: Mutex<WantedResources>,
+    pub(super) large: LargeResults,
     pub(super) index: ToolIndex,
     pub(super) live: Arc<LiveLog>,
 }
@@ -37,6 +39,7 @@ impl PageInner {
             sessions,
             calls: Mutex::default(),
             wanted: Mutex::default(),
+            large: LargeResults::default(),
             index: ToolIndex::default(),
             live: Arc::new(LiveLog::new()),
             options,

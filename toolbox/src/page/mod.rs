@@ -48,6 +48,7 @@ mod config_file;
 mod frames;
 mod inbox;
 mod inner;
+mod large;
 mod listen;
 mod live;
 mod log;

@@ -19,7 +19,7 @@ use super::inbox::TooLate;
 use super::inner::{PageInner, PageState};
 use super::reply::{json_of, json_text, refused};
 use super::sessions::NoSession;
-use super::{config_file, frames, live, log, offers, servers, tools};
+use super::{config_file, frames, large, live, log, offers, servers, tools};
 use crate::call::{Arguments, Faults};
 use crate::context::{Answer, CancellationToken, Decision};
 
@@ -53,6 +53,8 @@ pub(super) fn router(page: Arc<PageInner>, closing: CancellationToken) -> Router
         .route("/api/waiting", get(waiting))
         .route("/api/events", get(events))
         .route("/api/cancel", post(cancel))
+        .route("/api/result", post(large::part))
+        .route("/api/result/whole", post(large::whole))
         .route("/api/link", post(link))
         .route("/api/leave", post(leave))
         .route("/api/config", get(config_file::show))

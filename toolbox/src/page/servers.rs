@@ -27,13 +27,15 @@ pub(super) struct ShownServer {
 
 #[cfg(feature = "mcp-client")]
 mod mounted {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::{
         Json, PageInner, PageState, Response, ShownServer, State, StatusCode, Value, WantedServer,
         refused,
     };
-    use crate::mcp::{ApproveError, ServerStartup, ServerStatus};
+    use crate::mcp::{ApproveError, ServerLine, ServerLog, ServerStartup, ServerStatus};
     use crate::page::reply::json_of;
 
     pub(in crate::page) fn has_lock(page: &PageInner) -> bool {
@@ -107,6 +109,29 @@ mod mounted {
         refused(status_code, error)
     }
 
+    /// The lines that a server prints and logs, from some moment on.
+    pub(in crate::page) struct FollowedLines {
+        log: Arc<ServerLog>,
+        from: u64,
+    }
+
+    impl FollowedLines {
+        /// Returns the lines since the last time.
+        pub(in crate::page) fn take(&mut self) -> Vec<Value> {
+            let (lines, count) = self.log.since(self.from);
+            self.from = count;
+            let shown = |line: &ServerLine| json!({"level": line.level, "logger": line.logger, "text": line.text});
+            lines.iter().map(shown).collect()
+        }
+    }
+
+    /// Returns the lines of the server of a tool from now on.
+    pub(in crate::page) fn lines_of(page: &PageInner, tool: &str) -> Option<FollowedLines> {
+        let tool = page.options.toolbox.get(tool)?;
+        let log = page.options.servers.as_ref()?.log(tool.source()?)?;
+        Some(FollowedLines { from: log.count(), log })
+    }
+
     /// Connects to a server anew.
     pub(in crate::page) async fn reconnect(
         State(page): PageState,
@@ -123,7 +148,7 @@ mod mounted {
 }
 
 #[cfg(feature = "mcp-client")]
-pub(super) use mounted::{approve, has_lock, reconnect, status};
+pub(super) use mounted::{FollowedLines, approve, has_lock, lines_of, reconnect, status};
 
 #[cfg(not(feature = "mcp-client"))]
 mod mounted {
@@ -140,6 +165,19 @@ mod mounted {
         Value::Array(Vec::new())
     }
 
+    /// There are no servers.
+    pub(in crate::page) enum FollowedLines {}
+
+    impl FollowedLines {
+        pub(in crate::page) fn take(&mut self) -> Vec<Value> {
+            match *self {}
+        }
+    }
+
+    pub(in crate::page) fn lines_of(_: &PageInner, _: &str) -> Option<FollowedLines> {
+        None
+    }
+
     pub(in crate::page) async fn approve(_: PageState, _: Json<ShownServer>) -> Response {
         refused(StatusCode::CONFLICT, "there is no lock file to approve tools in")
     }
@@ -150,4 +188,4 @@ mod mounted {
 }
 
 #[cfg(not(feature = "mcp-client"))]
-pub(super) use mounted::{approve, has_lock, reconnect, status};
+pub(super) use mounted::{FollowedLines, approve, has_lock, lines_of, reconnect, status};

@@ -8,6 +8,7 @@ use super::blocking::{SHUT_DOWN, on_thread};
 use super::line_index::LineIndex;
 use super::memory::MemoryResults;
 use super::reader::RESULT_READ;
+use super::resource::own_structure;
 use super::shown::{Shown, shown, tokens};
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::call::{Content, ToolError, ToolResult};
@@ -223,6 +224,20 @@ impl ResultKeeper for Keeper {
             let left_out = whole.bytes().saturating_sub(part.len());
             let parts = std::iter::once(Content::text(text)).chain(media.into_iter().flatten());
             result.replace_content(parts.collect(), left_out);
+        })
+    }
+
+    fn whole<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        handle: &'a str,
+    ) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let kept = self.find(handle, context).await.ok()?;
+            Some(match own_structure(&kept) {
+                Some(structure) => format!("{}\n{structure}", kept.text()),
+                None => kept.text().into_owned(),
+            })
         })
     }
 

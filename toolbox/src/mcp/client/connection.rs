@@ -28,6 +28,7 @@ use super::notifications::Notifications;
 use super::operation::outcome_of;
 use super::pages::{NextPage, PageWalk};
 use super::request_meta::add_trace;
+use super::server_log::ServerLog;
 use super::startup::Startup;
 use super::stdio::Child;
 use super::{http, reason, text};
@@ -88,6 +89,7 @@ pub(super) struct ConnectionTarget<'a> {
     pub(super) name: &'a Arc<str>,
     pub(super) config: &'a ServerConfig,
     pub(super) startup: &'a Startup,
+    pub(super) log: &'a Arc<ServerLog>,
     #[cfg(feature = "mcp-oauth")]
     pub(super) tokens: Option<&'a super::oauth::Tokens>,
 }

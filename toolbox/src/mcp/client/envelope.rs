@@ -304,7 +304,10 @@ impl MessageReader {
                 }
                 r#""notifications/subscriptions/acknowledged""#
                 | r#""notifications/cancelled""# => {}
-                // Log messages are not used.
+                r#""notifications/message""# => {
+                    self.notifications.logged(envelope.params?.get());
+                    return None;
+                }
                 _ => return None,
             }
         }

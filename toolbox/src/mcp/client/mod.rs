@@ -28,6 +28,7 @@ mod reason;
 mod request_meta;
 mod requests;
 mod server;
+mod server_log;
 mod server_request;
 mod shared_state;
 mod skills;
@@ -65,6 +66,8 @@ use connection::{ConnectionOptions, VersionPreference};
 use server::Server;
 #[cfg(feature = "cli")]
 pub(crate) use server::sign_in_again;
+#[cfg(feature = "page")]
+pub(crate) use server_log::{ServerLine, ServerLog};
 use shared_state::{Listener, SharedState};
 
 /// The maximum time to wait for ending children.
@@ -205,6 +208,12 @@ impl Servers {
             status.notices.extend(mount::mentions(tools, &words));
         }
         all
+    }
+
+    /// Returns what a server prints and logs.
+    #[cfg(feature = "page")]
+    pub(crate) fn log(&self, name: &str) -> Option<Arc<ServerLog>> {
+        self.shared.named(name).map(|server| Arc::clone(&server.log))
     }
 
     /// Closes the connection to a server, if any, and opens a new one; returns `false` if there is

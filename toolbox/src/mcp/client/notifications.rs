@@ -14,6 +14,7 @@ use crate::context::question::OpenTime;
 use crate::context::{CancellationToken, Conversation, Principal, ToolContext};
 use crate::mcp::client::operation::ServerLink;
 use crate::mcp::client::questions::elicit;
+use crate::mcp::client::server_log::ServerLog;
 use crate::mcp::client::text;
 use crate::mcp::frames::{FrameDirection, FrameTap};
 use crate::sync::Mutex;
@@ -22,6 +23,7 @@ use crate::text::cut;
 /// The incoming notifications of one connection.
 pub(super) struct Notifications {
     server: Arc<str>,
+    log: Arc<ServerLog>,
     changed: Notify,
     updates: broadcast::Sender<Arc<str>>,
     ended: CancellationToken,
@@ -110,9 +112,15 @@ const MAX_GARBAGE: usize = 1024;
 const MAX_MESSAGE: usize = 4096;
 
 impl Notifications {
-    pub(super) fn new(server: Arc<str>, frames: Option<FrameTap>, link: ServerLink) -> Arc<Self> {
+    pub(super) fn new(
+        server: Arc<str>,
+        log: Arc<ServerLog>,
+        frames: Option<FrameTap>,
+        link: ServerLink,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server,
+            log,
             frames,
             link,
             changed: Notify::new(),
@@ -243,6 +251,11 @@ impl Notifications {
         let own = owner(&last.context);
         let is_known = listeners.calls.values().all(|other| owner(&other.context) == own);
         is_known.then(|| (last.context.clone(), last.ended.clone()))
+    }
+
+    /// Keeps a log message, for display.
+    pub(super) fn logged(&self, params: &str) {
+        self.log.logged(params);
     }
 
     /// Reads the parameters of a progress notification.

@@ -21,6 +21,7 @@ use super::connection::{Connection, ConnectionTarget};
 use super::connection_error::ConnectionError;
 use super::list::ToolList;
 use super::mounted::MountedOffers;
+use super::server_log::ServerLog;
 use super::shared_state::SharedState;
 use super::startup::Startup;
 use super::status::{ServerState, ServerStatus};
@@ -68,6 +69,8 @@ pub(super) struct Server {
     gone: CancellationToken,
     /// The calls that the server has not answered.
     calls: Count,
+    /// What it prints and logs.
+    pub(super) log: Arc<ServerLog>,
 }
 
 /// The data needed to call a mounted tool.
@@ -106,6 +109,7 @@ impl Server {
         shared: Arc<SharedState>,
     ) -> Arc<Self> {
         let gone = shared.closed.child_token();
+        let log = Arc::new(ServerLog::new(&config));
         Arc::new(Self {
             name,
             #[cfg(feature = "mcp-oauth")]
@@ -121,6 +125,7 @@ impl Server {
             timeouts: AtomicU32::new(0),
             gone,
             calls: Count::default(),
+            log,
         })
     }
 
@@ -129,6 +134,7 @@ impl Server {
             name: &self.name,
             config: &self.config,
             startup,
+            log: &self.log,
             #[cfg(feature = "mcp-oauth")]
             tokens: self.tokens.as_ref(),
         }

@@ -85,7 +85,8 @@ impl Connection {
         let config = target.config;
         let frames = common.frames.as_ref().map(FrameObserver::tap);
         let link = ServerLink::new(common.reporter.clone(), &config.endpoint);
-        let notifications = Notifications::new(Arc::clone(target.name), frames, link);
+        let notifications =
+            Notifications::new(Arc::clone(target.name), Arc::clone(target.log), frames, link);
         let handler = NotificationHandler {
             notifications: Arc::clone(&notifications),
             capabilities: capabilities(config, common),
@@ -93,11 +94,13 @@ impl Connection {
         };
         let (child, running) = match &config.endpoint {
             ServerEndpoint::Command { program, directory, .. } => {
-                let (child, stdin, stdout) = Child::spawn(&config.endpoint, &common.children)
-                    .map_err(|error| {
-                        let reason = describe_spawn(program, directory.as_deref(), &error);
-                        (ConnectionError::Lost(reason), false)
-                    })?;
+                let (child, stdin, stdout) =
+                    Child::spawn(&config.endpoint, target.log, &common.children).map_err(
+                        |error| {
+                            let reason = describe_spawn(program, directory.as_deref(), &error);
+                            (ConnectionError::Lost(reason), false)
+                        },
+                    )?;
                 target.startup.started(child.output(), &notifications);
                 let patience = config.connect_timeout.mul_f32(0.8).min(PROBE);
                 let output = Arc::clone(child.output());

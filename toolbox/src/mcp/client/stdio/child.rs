@@ -17,6 +17,7 @@ use super::output::ChildOutput;
 #[cfg(target_os = "linux")]
 use super::tree::{self, ServerProcesses};
 use crate::context::CancellationToken;
+use crate::mcp::client::server_log::ServerLog;
 use crate::mcp::config::ServerEndpoint;
 use crate::mcp::count::Count;
 use crate::sync::Mutex;
@@ -64,6 +65,7 @@ impl Child {
     /// output.
     pub(in crate::mcp::client) fn spawn(
         endpoint: &ServerEndpoint,
+        log: &Arc<ServerLog>,
         children: &Count,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let ServerEndpoint::Command { program, arguments, environment, directory } = endpoint
@@ -130,7 +132,7 @@ impl Child {
             status: Arc::default(),
             output: Arc::new(ChildOutput::new(environment)),
         };
-        let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.output)));
+        let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.output), Arc::clone(log)));
         let (stop, gone) = (keeper.stop.clone(), keeper.gone.clone());
         let end = Arc::clone(&keeper.status);
         let count = children.take();
@@ -196,11 +198,13 @@ fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
 }
 
 /// Reads the error stream until it is closed, and keeps its end.
-async fn drain(mut stderr: ChildStderr, output: Arc<ChildOutput>) {
+async fn drain(mut stderr: ChildStderr, output: Arc<ChildOutput>, log: Arc<ServerLog>) {
     let mut chunk = vec![0; 8192];
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
         output.stderr(&chunk[..read]);
+        log.printed(&chunk[..read]);
     }
+    log.ended();
 }
 
 /// Waits for a child to exit, or ends it when cancelled; then kills the rest of its process group.
