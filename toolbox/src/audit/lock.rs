@@ -104,15 +104,19 @@ fn read_end(file: &File) -> io::Result<Option<LogEnd>> {
     }
 }
 
+#[cfg(unix)]
 fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
 
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        options.mode(0o600).custom_flags(flags.bits().cast_signed());
-    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(flags.bits().cast_signed());
     options
+}
+
+/// Links are followed there, and a file has the access of its folder.
+#[cfg(not(unix))]
+fn options() -> OpenOptions {
+    OpenOptions::new()
 }

@@ -34,7 +34,7 @@ pub mod notes;
 mod protected;
 #[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
 #[cfg_attr(
-    not(all(feature = "files", feature = "shell", unix)),
+    not(all(feature = "files", feature = "shell", target_os = "linux")),
     allow(dead_code, reason = "files are read and written by one module, commands run by another")
 )]
 mod provenance;

@@ -13,6 +13,7 @@ use crate::disk::real;
 pub(super) struct SharedFile {
     path: PathBuf,
     /// `true` if only its owner may read it, on systems with file permissions.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files have no such permissions there"))]
     private: bool,
 }
 

@@ -263,14 +263,27 @@ pub(super) fn open_at_once(dir: &Dir, path: &Path) -> io::Result<(File, Metadata
 /// An error of a path or a file in a workspace. Its text is for the model.
 #[derive(Debug)]
 pub(super) enum WorkspaceError {
-    Path { path: String, why: &'static str },
+    Path {
+        path: String,
+        why: &'static str,
+    },
     Outside(PathBuf),
     Links(PathBuf),
     NotFound(PathBuf),
-    NotAFile { path: PathBuf, what: &'static str },
+    NotAFile {
+        path: PathBuf,
+        what: &'static str,
+    },
+    #[cfg_attr(not(unix), expect(dead_code, reason = "names are not counted there"))]
     HardLink(PathBuf),
-    Protected { path: PathBuf, read_by: String },
-    Io { path: PathBuf, error: io::Error },
+    Protected {
+        path: PathBuf,
+        read_by: String,
+    },
+    Io {
+        path: PathBuf,
+        error: io::Error,
+    },
 }
 
 impl WorkspaceError {

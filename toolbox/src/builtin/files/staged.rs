@@ -10,6 +10,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 /// The file that is replaced.
 pub(super) struct Replaced {
     /// A handle to read it; without one it may not be read.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "for attributes of Linux"))]
     pub(super) file: Option<cap_std::fs::File>,
     pub(super) metadata: Metadata,
 }
@@ -18,6 +19,7 @@ pub(super) struct Replaced {
 #[derive(Debug)]
 pub(super) enum StageError {
     /// A property of the replaced file that cannot be given to another.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files have no such properties there"))]
     Lost(String),
     /// A file of that name is there, though there was none before.
     Exists,

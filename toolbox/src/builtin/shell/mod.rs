@@ -12,6 +12,10 @@ mod output;
 mod privileges;
 mod procfs;
 mod settings;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")),
+    path = "no_syscalls.rs"
+)]
 mod syscalls;
 mod system;
 

@@ -75,6 +75,9 @@ const NAMESPACES: [u64; 7] = [
     0x4000_0000, // CLONE_NEWNET
 ];
 
+/// The reason for which no command can be confined on this processor.
+pub(super) const UNSUPPORTED: Option<&str> = None;
+
 /// The filters of a confined command.
 #[derive(Debug, Clone)]
 pub(super) struct Filters(Vec<BpfProgram>);

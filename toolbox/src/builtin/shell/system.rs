@@ -6,6 +6,7 @@ use super::cgroup::{Controller, Parents};
 use super::landlock;
 use super::namespaces::FileSystemPlan;
 use super::settings::{ShellFiles, ShellSettings};
+use super::syscalls;
 
 /// The way in which a command is confined.
 pub(super) enum Isolation {
@@ -27,7 +28,10 @@ impl System {
     pub(super) fn get() -> &'static Self {
         static SYSTEM: OnceLock<System> = OnceLock::new();
         SYSTEM.get_or_init(|| Self {
-            landlock: landlock::find(),
+            landlock: match syscalls::UNSUPPORTED {
+                None => landlock::find(),
+                Some(reason) => Err(reason.to_owned()),
+            },
             parents: Parents::find(),
             is_superuser: rustix::process::geteuid().is_root(),
         })

@@ -25,6 +25,7 @@ use crate::sync::Mutex;
 /// The time for a child to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
 /// The time for a child to exit after `SIGTERM`.
+#[cfg(unix)]
 const TERM: Duration = Duration::from_secs(2);
 
 /// Variables that a program needs to start and to find the user's files. None of them is a secret.
