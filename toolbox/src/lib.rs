@@ -243,6 +243,8 @@ macro_rules! pages {
 pages! {
     readme "../../README.md" if all(feature = "macros", feature = "agent");
     first_tool "../../docs/first-tool.md" if feature = "macros";
+    in_your_program "../../docs/in-your-program.md" if feature = "macros";
+    approvals_page "../../docs/approvals.md" if all(feature = "macros", feature = "agent");
     arguments_page "../../docs/arguments.md" if feature = "macros";
     observing_page "../../docs/observing.md" if all(feature = "macros", feature = "audit", feature = "otel");
     taint_page "../../docs/taint.md" if feature = "macros";

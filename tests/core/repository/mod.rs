@@ -1,7 +1,9 @@
 //! Rules that the repository keeps: rows, modules, pages.
 
 mod errors_page;
+mod figures;
 mod locks;
+mod pages;
 mod paths;
 mod public_items;
 mod rows;
