@@ -123,7 +123,7 @@ fn the_summary_names_each_page_once() {
 #[test]
 fn each_link_of_a_page_leads_to_a_file_and_to_a_heading() {
     let (mut count, mut broken) = (0, Vec::new());
-    for page in pages() {
+    for page in pages().into_iter().chain(["CHANGELOG.md".to_owned(), "SECURITY.md".to_owned()]) {
         let text = read(&page);
         for (number, target) in prose(&text)
             .into_iter()
@@ -155,7 +155,7 @@ fn each_link_of_a_page_leads_to_a_file_and_to_a_heading() {
 #[test]
 fn no_line_of_prose_is_longer_than_200_characters() {
     let mut long = Vec::new();
-    for page in pages() {
+    for page in pages().into_iter().chain(["CHANGELOG.md".to_owned()]) {
         for (number, line) in prose(&read(&page)) {
             if !line.starts_with('|') && line.chars().count() > 200 {
                 long.push(format!("{page}:{number}: {}", line.chars().count()));
@@ -163,6 +163,22 @@ fn no_line_of_prose_is_longer_than_200_characters() {
         }
     }
     assert!(long.is_empty(), "{long:#?}");
+}
+
+/// Versions from the newest on, and a line a change: what goes on in a second line is two changes, or too long a text.
+#[test]
+fn each_change_of_a_version_is_one_line() {
+    let text = read("CHANGELOG.md");
+    let (_, below) = text.split_once("\n## [Unreleased]\n").expect("changes to come have a place");
+    let is_one = |line: &&str| {
+        line.is_empty()
+            || line.starts_with("- ")
+            || line.starts_with('#')
+            || !line.starts_with(char::is_whitespace)
+    };
+    let others: Vec<_> = below.lines().filter(|line| !is_one(line)).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    assert!(below.lines().filter(|line| line.starts_with("- ")).count() > 50);
 }
 
 /// Returns each page whose code is compiled, with the features that its code needs.
