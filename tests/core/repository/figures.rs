@@ -62,7 +62,7 @@ fn the_text_of_each_picture_has_the_figures_of_a_table() {
         let is_figure = |word: &&str| word.chars().all(|c| c.is_ascii_digit() || c == '.');
         // Words of digits that follow each other are one figure: `610 354`.
         let words: Vec<_> = text.split([' ', ',', ':']).collect();
-        for figure in words.split(|word| !is_figure(&word) || word.is_empty()) {
+        for figure in words.split(|word| !is_figure(word) || word.is_empty()) {
             let figure = figure.join(" ");
             if figure.is_empty() {
                 continue;

@@ -54,7 +54,8 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
     blocks.into_iter().filter_map(|(is_meant, code)| is_meant.then_some(code)).collect()
 }
 
-/// Returns the targets of the links of a line: `[text](target)` and `[name]: target`, outside of code.
+/// Returns the targets of the links of a line, `[text](target)` and `[name]: target`, outside of
+/// code.
 fn links(line: &str) -> Vec<&str> {
     if let Some((_, target)) = line.strip_prefix('[').and_then(|line| line.split_once("]: ")) {
         return vec![target.trim()];
@@ -165,7 +166,7 @@ fn no_line_of_prose_is_longer_than_200_characters() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
-/// Versions from the newest on, and a line a change: what goes on in a second line is two changes, or too long a text.
+/// What goes on in a second line is two changes, or too long a text.
 #[test]
 fn each_change_of_a_version_is_one_line() {
     let text = read("CHANGELOG.md");
