@@ -23,10 +23,6 @@ struct Line {
     text: String,
 }
 
-fn line(number: u32) -> Line {
-    Line { number, text: format!("line {number}") }
-}
-
 /// Reads the lines of a file.
 #[tool]
 fn tail(path: &str, count: u32) -> impl Stream<Item = Line> {

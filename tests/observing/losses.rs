@@ -234,7 +234,7 @@ const LOSSES: [(&str, Loss, [Found; 2], [Found; 2]); 27] = [
             let last = number(text.lines().last().unwrap());
             let own = other.lines().find(|line| number(line) == last);
             let same = own.expect("the other log is as long");
-            let before = &text[..text.trim_end().rfind('\n').unwrap() + 1];
+            let before = &text[..=text.trim_end().rfind('\n').unwrap()];
             write(path, format!("{before}{same}\n")).unwrap();
         },
         [Incomplete, LATER_OTHER],

@@ -1,19 +1,10 @@
-//! Large results, which the page asks for part by part.
+//! Large results, which are kept for pages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
-use axum::{Extension, Json};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::admission::Admitted;
-use super::inner::PageState;
-use super::reply::{json_of, refused};
 use crate::call::ToolResult;
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -53,7 +44,7 @@ impl LargeResults {
         }
     }
 
-    fn find(&self, call: &str, session: u64) -> Option<Arc<str>> {
+    pub(super) fn find(&self, call: &str, session: u64) -> Option<Arc<str>> {
         let all = self.0.lock();
         let own = all.iter().find(|own| own.call == call && own.session == session)?;
         Some(Arc::clone(&own.text))
@@ -114,43 +105,8 @@ fn shorten(shown: &mut Value) {
     }
 }
 
-/// A result by the id of its call.
-#[derive(Deserialize)]
-pub(super) struct WantedResult {
-    id: String,
-    /// The part, from 0.
-    #[serde(default)]
-    part: usize,
-}
-
-/// Returns one part of a large result.
-pub(super) async fn part(
-    State(page): PageState,
-    Extension(caller): Extension<Admitted>,
-    Json(wanted): Json<WantedResult>,
-) -> Response {
-    let Some(text) = page.large.find(&wanted.id, caller.number) else { return gone() };
-    let bound = |part: usize| floor_boundary(&text, part.saturating_mul(PART));
-    let part = &text[bound(wanted.part)..bound(wanted.part.saturating_add(1))];
-    json_of(&json!({"text": part}))
-}
-
-/// Returns a large result as a whole.
-pub(super) async fn whole(
-    State(page): PageState,
-    Extension(caller): Extension<Admitted>,
-    Json(wanted): Json<WantedResult>,
-) -> Response {
-    let Some(text) = page.large.find(&wanted.id, caller.number) else { return gone() };
-    let mut response = Response::new(Body::from(text.to_string()));
-    let headers = response.headers_mut();
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    headers.insert(header::CONTENT_TYPE, plain);
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-    response
-}
-
-fn gone() -> Response {
-    let why = "the result is not kept any longer: later ones took its place; call the tool again";
-    refused(StatusCode::GONE, why)
+/// Returns one part of a large result, from 0.
+pub(super) fn part_of(text: &str, part: usize) -> &str {
+    let bound = |part: usize| floor_boundary(text, part.saturating_mul(PART));
+    &text[bound(part)..bound(part.saturating_add(1))]
 }

@@ -44,11 +44,13 @@
 mod admission;
 mod assets;
 mod calls;
+mod config_change;
 mod config_file;
 mod frames;
 mod inbox;
 mod inner;
 mod large;
+mod large_parts;
 mod listen;
 mod live;
 mod log;
@@ -63,7 +65,7 @@ mod sessions;
 mod tools;
 
 #[cfg(feature = "cli")]
-pub(crate) use config_file::{
+pub(crate) use config_change::{
     ChangeRefusal, ConfigFile, EntryChange, FileChange, WantedChange, WantedImport,
 };
 pub use inbox::Inbox;

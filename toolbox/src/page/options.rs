@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::config_file::ConfigFile;
+use super::config_change::ConfigFile;
 use super::inbox::Inbox;
 use super::sessions::SessionSettings;
 use crate::collection::ToolBox;

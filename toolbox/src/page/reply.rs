@@ -51,3 +51,8 @@ pub(super) fn refused(status: StatusCode, why: impl Into<String>) -> Response {
     *response.status_mut() = status;
     response
 }
+
+/// Returns the answer to a request that the page failed at.
+pub(super) fn failed() -> Response {
+    refused(StatusCode::INTERNAL_SERVER_ERROR, "the page failed; its program logs the reason")
+}

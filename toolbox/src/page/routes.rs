@@ -17,9 +17,9 @@ use super::assets::ASSETS;
 use super::calls::{self, WantedCall};
 use super::inbox::TooLate;
 use super::inner::{PageInner, PageState};
-use super::reply::{json_of, json_text, refused};
+use super::reply::{failed, json_of, json_text, refused};
 use super::sessions::NoSession;
-use super::{config_file, frames, large, live, log, offers, servers, tools};
+use super::{config_file, frames, large_parts, live, log, offers, servers, tools};
 use crate::call::{Arguments, Faults};
 use crate::context::{Answer, CancellationToken, Decision};
 
@@ -53,8 +53,8 @@ pub(super) fn router(page: Arc<PageInner>, closing: CancellationToken) -> Router
         .route("/api/waiting", get(waiting))
         .route("/api/events", get(events))
         .route("/api/cancel", post(cancel))
-        .route("/api/result", post(large::part))
-        .route("/api/result/whole", post(large::whole))
+        .route("/api/result", post(large_parts::part))
+        .route("/api/result/whole", post(large_parts::whole))
         .route("/api/link", post(link))
         .route("/api/leave", post(leave))
         .route("/api/config", get(config_file::show))
@@ -160,10 +160,6 @@ async fn search(State(page): PageState, Json(wanted): Json<WantedSearch>) -> Res
         Ok(Err(fault)) => refused(StatusCode::BAD_REQUEST, fault),
         Err(_) => failed(),
     }
-}
-
-pub(super) fn failed() -> Response {
-    refused(StatusCode::INTERNAL_SERVER_ERROR, "the page failed; its program logs the reason")
 }
 
 /// What is checked while it is written.

@@ -8,7 +8,6 @@ use super::blocking::{SHUT_DOWN, on_thread};
 use super::line_index::LineIndex;
 use super::memory::MemoryResults;
 use super::reader::RESULT_READ;
-use super::resource::own_structure;
 use super::shown::{Shown, shown, tokens};
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::call::{Content, ToolError, ToolResult};
@@ -234,7 +233,7 @@ impl ResultKeeper for Keeper {
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let kept = self.find(handle, context).await.ok()?;
-            Some(match own_structure(&kept) {
+            Some(match kept.own_structure() {
                 Some(structure) => format!("{}\n{structure}", kept.text()),
                 None => kept.text().into_owned(),
             })

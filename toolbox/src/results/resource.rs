@@ -43,13 +43,6 @@ pub(super) fn kept_results(keeper: &Arc<Keeper>) -> Option<Resource> {
 }
 
 fn whole(result: &KeptResult) -> ToolResult {
-    let structured = own_structure(result).map(|value| Content::text(value.to_string()));
+    let structured = result.own_structure().map(|value| Content::text(value.to_string()));
     ToolResult::from(result.content.iter().cloned().chain(structured).collect::<Vec<_>>())
-}
-
-/// Returns the structure of a result, unless its text repeats it.
-pub(super) fn own_structure(result: &KeptResult) -> Option<&serde_json::Value> {
-    let structured = result.structured_content.as_ref()?;
-    let text = serde_json::from_str::<serde_json::Value>(&result.text());
-    (!text.is_ok_and(|text| text == *structured)).then_some(structured)
 }

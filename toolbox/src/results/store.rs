@@ -71,6 +71,13 @@ pub struct KeptResult {
 }
 
 impl KeptResult {
+    /// Returns the structure of a result, unless its text repeats it.
+    pub(super) fn own_structure(&self) -> Option<&Value> {
+        let structured = self.structured_content.as_ref()?;
+        let text = serde_json::from_str::<Value>(&self.text());
+        (!text.is_ok_and(|text| text == *structured)).then_some(structured)
+    }
+
     /// Returns a result of one tool, trusted, whose URLs do not count as shown.
     #[must_use]
     pub fn new(tool: impl Into<String>, content: Vec<Content>) -> Self {

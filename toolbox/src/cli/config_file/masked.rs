@@ -4,10 +4,12 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, parse_to_ast};
 
-use super::{LISTS, displayed};
 use crate::mcp::ConfigProblem;
 use crate::mcp::config::{public_url, strict};
 use crate::text::clean;
+
+/// The keys under which servers stand.
+pub(super) const LISTS: [&str; 2] = ["mcp", "mcpServers"];
 
 /// The keys of a server whose values are no secrets. An unknown key may be a misspelled `headers`.
 const PLAIN: [&str; 8] =
@@ -102,4 +104,9 @@ fn is_plain(path: &[&str], value: &str) -> bool {
 /// Returns whether an address has no part that may be secret.
 pub(super) fn is_public(url: &str) -> bool {
     public_url(url).trim_end_matches('/') == url.trim_end_matches('/')
+}
+
+/// A problem as `check` shows it, for one line of text.
+fn displayed(problem: &ConfigProblem) -> String {
+    clean(&problem.to_string()).into_owned()
 }

@@ -22,11 +22,8 @@ use crate::mcp::config::PROTOCOL_VERSIONS;
 use crate::mcp::{Config, ConfigProblem};
 use crate::page::{ChangeRefusal, ConfigFile, FileChange, WantedChange, WantedImport};
 use crate::sync::Mutex;
-use crate::text::{clean, hex};
-use masked::MaskedText;
-
-/// The keys under which servers stand.
-const LISTS: [&str; 2] = ["mcp", "mcpServers"];
+use crate::text::hex;
+use masked::{LISTS, MaskedText};
 
 /// The digest of a file that is not there.
 const MISSING: &str = "missing";
@@ -259,9 +256,4 @@ impl ConfigFile for PageConfig {
             Some(digest) => plan.carry_out(digest),
         }
     }
-}
-
-/// A problem as `check` shows it, for one line of text.
-fn displayed(problem: &ConfigProblem) -> String {
-    clean(&problem.to_string()).into_owned()
 }
