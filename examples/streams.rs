@@ -1,6 +1,10 @@
-//! A tool that streams: its items go out as they come, and the model gets what was collected.
+//! How do items of a tool go out before it ends?
 //!
-//! Run with `cargo run -p toolbox-examples --example streams`.
+//! They go out as they come; the model gets what was collected.
+//!
+//! `cargo run -p toolbox-examples --example streams`
+
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::time::Duration;
 
