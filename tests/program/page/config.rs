@@ -249,6 +249,24 @@ async fn no_value_of_a_variable_or_a_header_leaves_the_program() {
     let desk = by_name("desk");
     assert_eq!((&desk["list"], &desk["environment"]), (&json!("mcpServers"), &json!(["A"])));
 
+    let urls = [
+        ("HTTP://Example.com/MCP", "HTTP://Example.com/MCP", false),
+        ("{env:SET}/mcp", "{env:SET}/mcp", false),
+        ("{env:SET}/mcp?key=SECRET", "", true),
+        ("{env:SET:-http://SECRET@h/}", "", true),
+        ("http://h/mcp#SECRET", "http://h/mcp", true),
+        ("htp SECRET", "", true),
+    ];
+    for (url, shown, hides) in urls {
+        let text = json!({"mcp": {"a": {"url": url, "enabled": false}}}).to_string();
+        let page = Configured::new(Some(&text)).await;
+        let body = page.site.get("/api/config", &page.halves).await.body;
+        assert!(!body.contains("SECRET"), "{body}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let own = &body["servers"][0];
+        assert_eq!((&own["url"], &own["hides_url"]), (&json!(shown), &json!(hides)), "{url}");
+    }
+
     // Faults show their line, whose other values may be secret.
     let faulty = [
         r#"{"mcp": {"a": {"comand": ["x"], "headers": {"A": "SECRET"}, "url": "https://u:SECRET@h/?SECRET"}}} // SECRET"#,

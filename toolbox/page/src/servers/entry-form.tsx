@@ -4,7 +4,7 @@ import { useStore } from "../store";
 import { visible } from "../text";
 import { change, configFile } from "./file";
 import type { Entry, EntryChange, Refused } from "./file";
-import { Refusal } from "./server";
+import { Refusal } from "./problems";
 
 /** A variable or a header. */
 interface Pair {
@@ -44,7 +44,7 @@ export function EntryForm({ entry, onDone }: { entry?: Entry; onDone(): void }) 
   };
   const [now, setNow] = useState(before);
   const [name, setName] = useState("");
-  const [kind, setKind] = useState(entry?.url ? "url" : "command");
+  const [kind, setKind] = useState(entry && entry.url !== null && entry.url !== undefined ? "url" : "command");
   const [environment, setEnvironment] = useState(pairs(entry?.environment));
   const [headers, setHeaders] = useState(pairs(entry?.headers));
   const [refused, setRefused] = useState<Refused | null>(null);

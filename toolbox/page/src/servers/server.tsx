@@ -9,7 +9,7 @@ import { Block, Line, number, pretty, visible } from "../text";
 import { EntryForm } from "./entry-form";
 import { change, configFile } from "./file";
 import type { Entry, FileChange, Refused } from "./file";
-import { Problems, isTroubled } from "./servers";
+import { Problems, Refusal, isTroubled } from "./problems";
 
 /** The most names that are drawn at once. */
 const NAMES = 200;
@@ -98,14 +98,14 @@ function Kept({ entry, status, writes }: { entry: Entry; status: ServerStatus | 
             </dd>
           </>
         )}
-        {entry.url && (
+        {typeof entry.url === "string" && (
           <>
             <dt>URL</dt>
             <dd>
               <code>
                 <Line text={entry.url} max={2000} />
               </code>
-              {entry.hides_url && " and parts that are not shown"}
+              {entry.hides_url && (entry.url === "" ? "not shown" : " and parts that are not shown")}
             </dd>
           </>
         )}
@@ -158,22 +158,6 @@ function Few({ what, names }: { what: string; names: string[] | undefined }) {
       </dd>
     </>
   ) : null;
-}
-
-/** The reason why a change was refused, with the faults that the file would have. */
-export function Refusal({ refused }: { refused: Refused | null }) {
-  return (
-    <div role="alert">
-      {refused && (
-        <>
-          <p class="bad">
-            <Line text={refused.why} max={600} />
-          </p>
-          <Problems problems={refused.problems} />
-        </>
-      )}
-    </div>
-  );
 }
 
 /** The tools of a server, switched on and off by the rules of the file. */

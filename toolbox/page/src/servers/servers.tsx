@@ -3,11 +3,12 @@ import { useState } from "preact/hooks";
 import { program } from "../state";
 import type { ServerStatus } from "../state";
 import { useStore } from "../store";
-import { Block, Line, number } from "../text";
+import { Line, number } from "../text";
 import { EntryForm } from "./entry-form";
 import { configFile, fileFault } from "./file";
 import type { Entry } from "./file";
 import { Import } from "./import";
+import { Problems, isTroubled } from "./problems";
 import { Server } from "./server";
 
 /** A server of the file, of the program, or of both. */
@@ -16,12 +17,6 @@ interface Known {
   name: string;
   entry: Entry | null;
   status: ServerStatus | null;
-}
-
-/** Returns `true` for a server that somebody has to look at. */
-export function isTroubled(status: ServerStatus | null, entry: Entry | null): boolean {
-  const fails = status !== null && (status.state === "failed" || status.error !== null || status.wants_sign_in);
-  return fails || (status !== null && status.withheld.length + status.notices.length > 0) || (entry?.problems.length ?? 0) > 0;
 }
 
 /** Returns all servers, the troubled ones first. */
@@ -118,16 +113,5 @@ export function Servers() {
         </>
       )}
     </div>
-  );
-}
-
-/** Faults as `toolbox check` shows them. */
-export function Problems({ problems }: { problems: string[] }) {
-  return (
-    <>
-      {problems.map((problem) => (
-        <Block key={problem} text={problem} label="Fault of the file" wrap={false} />
-      ))}
-    </>
   );
 }

@@ -49,7 +49,7 @@ pub(super) fn shown(value: &Value) -> Value {
     json!({
         "command": command(entry),
         "cwd": entry.get("cwd"),
-        "url": url.map(|url| if is_public(url) { url.to_owned() } else { public_url(url) }),
+        "url": url.map(shown_url),
         "hides_url": url.is_some_and(|url| !is_public(url)),
         "environment": names(&ENVIRONMENT),
         "headers": names(&["headers"]),
@@ -58,6 +58,15 @@ pub(super) fn shown(value: &Value) -> Value {
         "timeout": timeout,
         "others": others,
     })
+}
+
+/// Returns an address without the parts that may be secret; one that cannot be read is all secret.
+fn shown_url(url: &str) -> String {
+    match reqwest::Url::parse(url) {
+        _ if is_public(url) => url.to_owned(),
+        Ok(_) => public_url(url),
+        Err(_) => String::new(),
+    }
 }
 
 /// Returns the program and its arguments, if they are texts.

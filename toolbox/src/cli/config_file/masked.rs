@@ -5,7 +5,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, parse_to_ast};
 
 use crate::mcp::ConfigProblem;
-use crate::mcp::config::{public_url, strict};
+use crate::mcp::config::strict;
 use crate::text::clean;
 
 /// The keys under which servers stand.
@@ -101,12 +101,19 @@ fn is_plain(path: &[&str], value: &str) -> bool {
     }
 }
 
-/// Returns whether an address has no part that may be secret.
+/// Returns whether an address has no part that may be secret. It may begin with a variable.
 pub(super) fn is_public(url: &str) -> bool {
-    public_url(url).trim_end_matches('/') == url.trim_end_matches('/')
+    let variable = url.strip_prefix("{env:").and_then(|rest| rest.split_once('}'));
+    if let Some((name, rest)) = variable {
+        return !name.contains(':') && !rest.contains(['?', '#', '@']);
+    }
+    reqwest::Url::parse(url).is_ok_and(|url| {
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        !has_user && url.query().is_none() && url.fragment().is_none()
+    })
 }
 
-/// A problem as `check` shows it, for one line of text.
+/// Formats a problem as `check` does.
 fn displayed(problem: &ConfigProblem) -> String {
     clean(&problem.to_string()).into_owned()
 }
