@@ -130,7 +130,7 @@ export function register() {
         server,
         async (page) => {
           await tabsInSight(page);
-          await choose(page, "Prompts", "inspected_review");
+          await choose(page, "Prompts", "review");
           await page.getByRole("textbox", { name: "code (required)" }).fill("c".repeat(300));
           await fits(page, "a prompt");
           await page.getByRole("button", { name: "Get the prompt" }).click();
@@ -159,7 +159,7 @@ export function register() {
     }
 
     inspected(`a prompt by keyboard alone (${kind})`, server, async (page) => {
-      await choose(page, "Prompts", "inspected_review");
+      await choose(page, "Prompts", "review");
       await page.getByRole("textbox", { name: "tone" }).focus();
       await page.keyboard.type("ki");
       const values = page.getByRole("group", { name: "Values for tone" });

@@ -72,7 +72,7 @@ export function register(_program, session) {
   printing("one of 7 MB comes in parts, and is saved whole", async (page) => {
     const sizes = [];
     page.on("response", async (response) => sizes.push([new URL(response.url()).pathname, (await response.body().catch(() => "")).length]));
-    await tryTool(page, "inspected_large");
+    await tryTool(page, "large");
     await fill(page, { lines: 200_000 });
     const result = await call(page);
     await result.getByText(/^Part 1 of 1\d\d, 7\.\d MB in all$/).waitFor();
@@ -96,7 +96,7 @@ export function register(_program, session) {
   });
 
   printing("what a server prints and logs stands beside its call, while it runs and after it", async (page) => {
-    await tryTool(page, "inspected_logs");
+    await tryTool(page, "logs");
     await fill(page, { millis: 2000 });
     await page.getByRole("button", { name: "Call", exact: true }).click();
     const lines = page.getByRole("group", { name: "Lines of the server" });
@@ -109,7 +109,7 @@ export function register(_program, session) {
     assert.equal(await lines.getByRole("listitem").count(), 5);
     await accessible(page, "lines of a server");
     // Those of a call are of that call.
-    await tryTool(page, "inspected_large");
+    await tryTool(page, "large");
     await fill(page, { lines: 2 });
     await call(page);
     assert.equal(await lines.count(), 0);

@@ -159,15 +159,14 @@ export function register(program, session) {
     await (await call(page)).getByText("Failed").waitFor();
   });
 
-  flow("try: a result of 1 MB is shown part by part", async () => {
+  flow("try: a result of 250 kB is shown part by part", async () => {
     const page = await session("try");
     await tryTool(page, "large");
-    await fill(page, { bytes: 1_000_000 });
+    await fill(page, { bytes: 250_000 });
     const result = await call(page);
-    await result.getByText("1.0 MB").waitFor();
-    await result.getByText("950,000 more characters").waitFor();
+    await result.getByText("200,000 more characters").waitFor();
     await result.getByRole("button", { name: "Show more" }).click();
-    await result.getByText("750,000 more characters").waitFor();
+    await result.getByText("more characters").waitFor({ state: "detached" });
   });
 
   flow("try: 20 000 rows stay usable", async () => {
