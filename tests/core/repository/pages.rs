@@ -278,6 +278,15 @@ fn the_manifest_of_each_page_has_the_features_and_crates_of_its_code() {
         let needed: BTreeSet<_> = needed.map(|name| (*name).to_owned()).collect();
         let others = listed.keys().filter(|name| **name != package);
         let others: BTreeSet<_> = others.map(|name| name.replace('-', "_")).collect();
+        // The modules of tokio that are behind a feature of their name.
+        for module in ["fs", "net", "process", "signal", "sync", "time"] {
+            let is_used = rust.contains(&format!("tokio::{module}::"));
+            let is_on =
+                listed.get("tokio").is_some_and(|line| line.contains(&format!("\"{module}\"")));
+            if is_used && !is_on {
+                faults.push(format!("{page}: its code needs the feature {module} of tokio"));
+            }
+        }
         if needed != others {
             faults.push(format!(
                 "{page}: the manifest has the crates {others:?}, its code {needed:?}"
