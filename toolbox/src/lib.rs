@@ -257,7 +257,7 @@ pages! {
     reliability_page "../../docs/reliability.md" if all(feature = "macros", feature = "durable");
     fleet_page "../../docs/fleet.md" if all(feature = "macros", feature = "nats", feature = "durable");
     scale_page "../../docs/scale.md" if all(feature = "macros", feature = "mcp-server-http");
-    results_page "../../docs/results.md" if all(feature = "results", feature = "notes");
+    results_page "../../docs/results.md" if all(feature = "agent", feature = "results", feature = "notes");
     from_rmcp_page "../../docs/from-rmcp.md" if feature = "mcp-server";
     from_rig_page "../../docs/from-rig.md" if feature = "agent";
     builtin_page "../../docs/builtin.md" if all(target_os = "linux", feature = "files", feature = "shell", feature = "http");
