@@ -166,7 +166,6 @@ async fn a_job_that_panics_ends_as_failed() {
 async fn a_timeout_says_which_limit_it_was_and_how_it_is_raised() {
     const ALL: &str = "2s, the timeout of all tools (`ToolBoxBuilder::timeout`,";
     const OWN: &str = "1s, its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`)";
-    const SERVER: &str = "1s, the timeout of its server's tools (`\"timeout\"` in toolbox.jsonc,";
     const LEFT: &str = "500ms, the time that was left to the call (`ToolContext::with_deadline`,";
     let hangs = waits("hangs", |_| std::future::pending());
     let own = hangs.clone().with_timeout(Duration::from_secs(1));
@@ -176,7 +175,8 @@ async fn a_timeout_says_which_limit_it_was_and_how_it_is_raised() {
         (hangs.clone(), None, ALL),
         (own.clone(), None, OWN),
         (layered, None, OWN),
-        (own.clone().from_source("files"), None, SERVER),
+        // A fleet's tool has a source as well.
+        (own.clone().from_source("files"), None, OWN),
         (own.clone(), Some(half), LEFT),
         (own.clone(), Some(3 * second), OWN),
         (hangs, Some(half), LEFT),

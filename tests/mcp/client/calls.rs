@@ -118,7 +118,12 @@ async fn progress_extends_the_time_of_a_call_where_that_is_wanted() {
     let (limit, most) = (Duration::from_millis(800), Duration::from_millis(2400));
     let cases = [
         // The limit in all; the reports; whether an answer follows; the text.
-        (None, 8, true, "did not finish within 800ms"),
+        (
+            None,
+            8,
+            true,
+            "did not finish within 800ms, the timeout of its server's tools (`\"timeout\"` in toolbox.jsonc,",
+        ),
         (Some(most), 8, true, "done"),
         (Some(most), 0, true, "done"),
         (Some(most), 2, false, "reported no progress for 800ms"),

@@ -90,7 +90,7 @@ export function register(_program, session) {
     const text = readFileSync(await saved.path(), "utf8");
     assert.equal(text, Array.from({ length: 200_000 }, (_, at) => `line ${at} é𝄞 of a large result\n`).join(""));
     for (const view of ["Text", "Raw", "Markdown", "Whole"]) {
-      await result.getByRole("group", { name: "View" }).getByRole("button", { name: view, exact: true }).click();
+      await result.getByRole("toolbar", { name: "View" }).getByRole("button", { name: view, exact: true }).click();
     }
     await accessible(page, "a large result");
   });

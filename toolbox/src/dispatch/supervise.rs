@@ -143,7 +143,7 @@ impl Timeout {
     #[inline]
     pub(super) fn of_tool(tool: &ToolInner, of_box: Option<Duration>) -> Option<Self> {
         match tool.running.timeout {
-            Some(limit) if tool.source.is_some() => {
+            Some(limit) if tool.running.has_server_timeout => {
                 Some(Self { limit, set_by: TimeoutSource::Server })
             }
             Some(limit) => Some(Self { limit, set_by: TimeoutSource::Tool }),
@@ -158,7 +158,7 @@ impl TimeoutSource {
         match self {
             Self::Tool => ", its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`)",
             Self::Server => {
-                ", the timeout of its server's tools (`\"timeout\"` in toolbox.jsonc, or `\"maxTotalTimeout\"`, up to which progress extends it; in a program `Tool::with_timeout`)"
+                ", the timeout of its server's tools (`\"timeout\"` in toolbox.jsonc, or `\"maxTotalTimeout\"`, up to which progress extends it)"
             }
             Self::ToolBox => {
                 ", the timeout of all tools (`ToolBoxBuilder::timeout`, or `#[tool(timeout = \"..\")]` for one)"

@@ -84,6 +84,8 @@ impl ToolInner {
 )]
 pub(crate) struct RunSettings {
     pub(crate) timeout: Option<Duration>,
+    /// `true` if that is the timeout of an MCP server.
+    pub(crate) has_server_timeout: bool,
     /// The tokens of a result that are passed on whole, where results are kept.
     pub(crate) result_tokens: Option<usize>,
     pub(crate) limit: Option<Arc<Semaphore>>,
@@ -560,7 +562,17 @@ impl Tool {
     /// so.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.inner_mut().running.timeout = Some(timeout);
+        let running = &mut self.inner_mut().running;
+        running.timeout = Some(timeout);
+        running.has_server_timeout = false;
+        self
+    }
+
+    /// Returns the tool with the timeout of its MCP server.
+    pub(crate) fn with_server_timeout(mut self, timeout: Duration) -> Self {
+        let running = &mut self.inner_mut().running;
+        running.timeout = Some(timeout);
+        running.has_server_timeout = true;
         self
     }
 

@@ -157,7 +157,7 @@ fn make_tool(
         .from_source(Arc::clone(&server.name))
         .with_name_at_source(own_name)
         .with_annotations(listed.annotations)
-        .with_timeout(server.config.longest_call());
+        .with_server_timeout(server.config.longest_call());
     if !server.config.trusted {
         tool = tool.untrusted();
     }

@@ -182,7 +182,8 @@ fn reading_tool(server: &Arc<Server>, uri: &str, name: &str, description: &str) 
         }
     };
     let tool = Tool::raw(name, described(server, description), json!({"type": "object"}), call);
-    let tool = tool.from_source(Arc::clone(&server.name)).with_timeout(server.config.timeout);
+    let tool =
+        tool.from_source(Arc::clone(&server.name)).with_server_timeout(server.config.timeout);
     if server.config.trusted { tool } else { tool.untrusted() }
 }
 
@@ -191,7 +192,7 @@ fn presented(server: &Server, tool: Tool, texts: &super::offers::OfferTexts) -> 
     let mut tool = tool
         .from_source(Arc::clone(&server.name))
         .with_name_at_source(Arc::from(texts.name.as_str()))
-        .with_timeout(server.config.timeout)
+        .with_server_timeout(server.config.timeout)
         .with_presentation(None, texts.icons.clone(), texts.meta.clone());
     if let Some(title) = &texts.title {
         tool = tool.with_title(title.as_str());

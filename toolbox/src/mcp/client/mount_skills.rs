@@ -89,7 +89,7 @@ fn make_resource(
     };
     let tool = Tool::raw("skill_file", "", json!({"type": "object"}), call)
         .from_source(Arc::clone(&server.name))
-        .with_timeout(server.config.timeout)
+        .with_server_timeout(server.config.timeout)
         .deferred();
     let tool = if server.config.trusted { tool } else { tool.untrusted() };
     let resource = Resource::foreign(&uri, false, tool).with_size(size);
