@@ -494,6 +494,8 @@ async fn a_file_that_may_not_be_changed_or_read_is_said() {
     assert_eq!(answer.status, 422, "{}", answer.body);
 }
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 #[tokio::test]
 async fn nobody_changes_the_file_without_a_session_or_from_another_origin() {
     let page = Configured::with(Some(FILE), &["serve", "--page", "127.0.0.1:0"]).await;
@@ -503,7 +505,7 @@ async fn nobody_changes_the_file_without_a_session_or_from_another_origin() {
     let (cookie, key) = (("cookie", &*page.halves.cookie), ("x-toolbox-page", &*page.halves.key));
     let (host, same) = (("host", &*host), ("origin", &*origin));
     let json = ("content-type", "application/json");
-    let cases: &[(&str, &[(&str, &str)], u16)] = &[
+    let cases: &[(&str, Headers<'_>, u16)] = &[
         ("POST", &[host, same, json], 401),
         ("POST", &[host, same, json, cookie], 401),
         ("POST", &[host, same, json, key], 401),
