@@ -124,7 +124,7 @@ export function register(program, session) {
     assert.equal(await result.getByRole("row").count(), 4);
     await result.getByRole("button", { name: "Tree" }).click();
     await result.getByText("list of 3").waitFor();
-    await result.locator("summary").nth(1).click();
+    await result.locator("details details summary").first().click();
     await result.getByText('"row 0"').waitFor();
     await result.getByRole("button", { name: "Raw" }).click();
     await result.getByRole("group", { name: "Raw result" }).getByText('"is_error": false').waitFor();

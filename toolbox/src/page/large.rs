@@ -17,6 +17,9 @@ const LARGE: usize = 256 << 10;
 /// The bytes of one part.
 const PART: usize = 64 << 10;
 
+/// The bytes of a structure beyond which it is not sent: less is drawn as a tree and a table.
+const STRUCTURE: usize = 4 << 20;
+
 /// The bytes of all results that are kept for pages; the oldest go first.
 const MAX_BYTES: usize = 64 << 20;
 
@@ -65,6 +68,10 @@ impl LargeResults {
         let Some(whole) = whole else { return };
         let bytes = whole.len();
         shorten(shown);
+        // A structure is drawn as a tree and a table, though its text is cut.
+        if shown["structured"].is_null() && is_structure(&whole) {
+            shown["structured"] = whole.as_str().into();
+        }
         shown["large"] =
             json!({"id": call, "bytes": bytes, "parts": bytes.div_ceil(PART), "part_bytes": PART});
         self.keep(call, session, whole);
@@ -88,6 +95,13 @@ fn large_text(result: &ToolResult) -> Option<String> {
     })
 }
 
+/// Returns `true` for JSON of a list or an object that is not too large to be drawn.
+fn is_structure(text: &str) -> bool {
+    text.len() <= STRUCTURE
+        && text.starts_with(['[', '{'])
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
 /// Cuts the texts of a result that is shown.
 fn shorten(shown: &mut Value) {
     let mut left = PART;
@@ -100,7 +114,7 @@ fn shorten(shown: &mut Value) {
             }
         }
     }
-    if shown["structured"].as_str().is_some_and(|text| text.len() > PART) {
+    if shown["structured"].as_str().is_some_and(|text| text.len() > STRUCTURE) {
         shown["structured"] = Value::Null;
     }
 }
