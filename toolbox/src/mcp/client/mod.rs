@@ -8,6 +8,7 @@ mod connection;
 mod connection_error;
 mod envelope;
 mod flags;
+mod hidden;
 mod http;
 mod list;
 mod mount;

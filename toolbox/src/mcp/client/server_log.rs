@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::hidden::HiddenValues;
 use super::text;
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::sync::Mutex;
@@ -16,11 +17,9 @@ const MAX_LINES: usize = 1000;
 /// The longest line, in bytes.
 const MAX_LINE: usize = 4096;
 
-/// The bytes of a line of the error stream that has no end yet; a longer one is several.
+/// The bytes of a line of the error stream that are read; of a longer one the rest is left out, as it
+/// may begin within a value that is hidden.
 const MAX_UNFINISHED: usize = 8192;
-
-/// The minimum length of a value that is hidden, in bytes: a shorter one is a word.
-const HIDDEN: usize = 8;
 
 /// A line of a server.
 #[derive(Debug, Clone)]
@@ -35,8 +34,7 @@ pub(crate) struct ServerLine {
 /// The last lines of one server, over all of its connections.
 pub(crate) struct ServerLog {
     kept: Mutex<KeptLines>,
-    /// The values of variables and headers with what stands in their place, the longest first.
-    hidden: Vec<(String, String)>,
+    hidden: HiddenValues,
 }
 
 #[derive(Default)]
@@ -46,6 +44,8 @@ struct KeptLines {
     count: u64,
     /// The line of the error stream that has no end yet.
     unfinished: Vec<u8>,
+    /// `true` if that line was too long, and its rest is left out.
+    is_cut: bool,
 }
 
 /// The parameters of a log message.
@@ -62,32 +62,29 @@ impl ServerLog {
             ServerEndpoint::Command { environment, .. } => environment,
             ServerEndpoint::Url { headers, .. } => headers,
         };
-        let mut hidden = Vec::new();
-        for (name, value) in values {
-            // Of `Bearer TOKEN`, the token alone may be said.
-            let last = value.rsplit(' ').next().unwrap_or_default();
-            for value in [value.as_str(), last].into_iter().filter(|value| value.len() >= HIDDEN) {
-                hidden.push((value.to_owned(), format!("${name}")));
-            }
-        }
-        hidden.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
-        Self { kept: Mutex::default(), hidden }
+        Self { kept: Mutex::default(), hidden: HiddenValues::of(values) }
     }
 
     /// Takes bytes of the error stream.
     pub(super) fn printed(&self, bytes: &[u8]) {
         let mut kept = self.kept.lock();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            kept.unfinished.extend_from_slice(piece);
-            if piece.ends_with(b"\n") || kept.unfinished.len() >= MAX_UNFINISHED {
+            if !kept.is_cut {
+                kept.unfinished.extend_from_slice(piece);
+            }
+            let has_ended = piece.ends_with(b"\n");
+            if has_ended || kept.unfinished.len() >= MAX_UNFINISHED {
                 self.finish(&mut kept);
+                kept.is_cut = !has_ended;
             }
         }
     }
 
     /// Ends the last line of the error stream.
     pub(super) fn ended(&self) {
-        self.finish(&mut self.kept.lock());
+        let mut kept = self.kept.lock();
+        self.finish(&mut kept);
+        kept.is_cut = false;
     }
 
     fn finish(&self, kept: &mut KeptLines) {
@@ -116,8 +113,7 @@ impl ServerLog {
     }
 
     fn displayed(&self, line: &str) -> String {
-        let hide = |text: String, (value, name): &(String, String)| text.replace(value, name);
-        let text = self.hidden.iter().fold(text::clean(line).into_owned(), hide);
+        let text = self.hidden.hide(text::clean(line).into_owned());
         cut(&text, MAX_LINE).to_owned()
     }
 
@@ -142,6 +138,29 @@ impl KeptLines {
         self.count += 1;
         if self.lines.len() > MAX_LINES {
             self.lines.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_value_is_in_a_line_that_is_too_long() {
+        let config = ServerConfig::command("server").env("TOKEN", "sk-1234567890");
+        let log = ServerLog::new(&config);
+        let long = format!("{}sk-1234567890 and more\nnext\n", "x".repeat(MAX_UNFINISHED - 4));
+        // The pieces are as long as the pipe gives them.
+        for size in [1, 7, MAX_UNFINISHED, long.len()] {
+            let before = log.count();
+            long.as_bytes().chunks(size).for_each(|piece| log.printed(piece));
+            log.printed(b"sk-1234567890");
+            log.ended();
+            let (lines, _) = log.since(before);
+            let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+            let [first, "next", "$TOKEN"] = texts[..] else { panic!("{size}: {texts:?}") };
+            assert_eq!(first.trim_matches('x'), "", "{size}");
         }
     }
 }

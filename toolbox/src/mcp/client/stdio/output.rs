@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::mcp::client::hidden::HiddenValues;
 use crate::mcp::client::text;
 use crate::sync::Mutex;
 use crate::text::quote;
@@ -15,26 +16,19 @@ const UNFINISHED: usize = 1024;
 const LAST_LINES: usize = 3;
 /// The length of such a line in a message, in characters.
 const LINE: usize = 200;
-/// The minimum length of a variable's value that is hidden, in bytes: a shorter one is a word.
-const HIDDEN: usize = 8;
 
 /// The output of a child that is not for its client.
 #[derive(Default)]
 pub(in crate::mcp::client) struct ChildOutput {
     stderr: Mutex<VecDeque<u8>>,
     unfinished: Mutex<Vec<u8>>,
-    /// The variables of the configuration with a value to hide, the longest value first.
-    hidden: Vec<(String, String)>,
+    hidden: HiddenValues,
 }
 
 impl ChildOutput {
     /// Returns the output of a child with these variables, whose values are not repeated.
     pub(super) fn new(environment: &BTreeMap<String, String>) -> Self {
-        let long = environment.iter().filter(|(_, value)| value.len() >= HIDDEN);
-        let mut hidden: Vec<(String, String)> =
-            long.map(|(name, value)| (format!("${name}"), value.clone())).collect();
-        hidden.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-        Self { hidden, ..Self::default() }
+        Self { hidden: HiddenValues::of(environment), ..Self::default() }
     }
 
     /// Takes bytes of the error stream.
@@ -94,8 +88,7 @@ impl ChildOutput {
     /// Returns bytes as text, cleaned, with the names of variables in place of their values.
     pub(in crate::mcp::client) fn displayed(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
-        let text = text::clean(&text).into_owned();
-        self.hidden.iter().fold(text, |text, (name, value)| text.replace(value, name))
+        self.hidden.hide(text::clean(&text).into_owned())
     }
 }
 
