@@ -141,11 +141,14 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
         Ok(plan) => plan,
         Err(message) => return Outcome::failed(Exit::Config, message),
     };
-    let writes = wanted.write && !wanted.dry_run;
-    let written = if writes { plan.write_new() } else { Ok(None) };
-    if writes && wanted.point && written.is_ok() {
-        for file in &mut plan.imported {
-            point(file, &path, plan.number);
+    let mut written = Ok(None);
+    if wanted.write && !wanted.dry_run {
+        let number = plan.next_number();
+        written = plan.write_new(number);
+        if wanted.point && written.is_ok() {
+            for file in &mut plan.imported {
+                point(file, &path, number);
+            }
         }
     }
     let mut outcome = report(&plan, wanted, written);

@@ -18,8 +18,8 @@ pub(in crate::cli) struct ImportPlan {
     pub(super) left: LeftFiles,
     path: PathBuf,
     ours: Ours,
-    /// The number of the run, which the backups of all its files have.
-    pub(super) number: u32,
+    /// The files that a run may have changed before.
+    known: Vec<PathBuf>,
 }
 
 impl ImportPlan {
@@ -34,16 +34,14 @@ impl ImportPlan {
         let is_meant = |file: &HostFile| project || file.project.is_none();
         let (files, of_project): (Vec<_>, Vec<_>) =
             hosts::files(&folders, from).into_iter().partition(is_meant);
-        let known: Vec<HostFile> =
-            hosts::files(&folders, &[]).into_iter().filter(is_meant).collect();
-        let last = known.iter().map(|file| file.path.as_path()).chain([path.as_path()]);
-        let last = last.filter_map(files::last_backup).max();
+        let known = hosts::files(&folders, &[]).into_iter().filter(is_meant);
+        let known = known.map(|file| file.path).chain([path.clone()]).collect();
         let mut ours = Ours::read(path.clone())
             .map_err(|fault| format!("nothing can be added to {}: {fault}", path.display()))?;
         let imported = files.into_iter().map(|file| read(file, &folders, &mut ours)).collect();
         let unread = if from.is_empty() { hosts::unread(&folders) } else { Vec::new() };
         let left = LeftFiles { of_project, unread };
-        Ok(Self { imported, left, path, ours, number: last.map_or(1, |last| last + 1) })
+        Ok(Self { imported, left, path, ours, known })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -56,9 +54,15 @@ impl ImportPlan {
         servers.filter(|server| server.state == ImportState::Standing(Standing::New)).count()
     }
 
+    /// Returns the number of a run that writes, which the backups of all its files have.
+    pub(super) fn next_number(&self) -> u32 {
+        let last = self.known.iter().filter_map(|path| files::last_backup(path)).max();
+        last.map_or(1, |last| last + 1)
+    }
+
     /// Writes the configuration if something is new, and returns the backup of the one before.
-    pub(super) fn write_new(&self) -> Result<Option<PathBuf>, String> {
-        self.ours.is_changed.then(|| self.ours.write(self.number)).transpose()
+    pub(super) fn write_new(&self, number: u32) -> Result<Option<PathBuf>, String> {
+        self.ours.is_changed.then(|| self.ours.write(number)).transpose()
     }
 
     pub(super) fn report(&self, backup: Option<&Path>) -> Value {
@@ -88,7 +92,7 @@ impl ImportPlan {
             let why = "the files have changed since they were shown; look at them, and try again";
             return Err(ChangeRefusal::Stale(why.to_owned()));
         }
-        let backup = self.write_new().map_err(ChangeRefusal::Failed)?;
+        let backup = self.write_new(self.next_number()).map_err(ChangeRefusal::Failed)?;
         Ok(self.report(backup.as_deref()))
     }
 
