@@ -58,7 +58,8 @@ export async function get<T>(path: string): Promise<T> {
   return response.json();
 }
 
-export async function post<T>(path: string, body: unknown): Promise<T> {
+/** Returns the answer to a request with a body. */
+async function answer(path: string, body: unknown): Promise<Response> {
   const response = await fetch(path, {
     method: "POST",
     headers: headers({ "content-type": "application/json" }),
@@ -67,30 +68,22 @@ export async function post<T>(path: string, body: unknown): Promise<T> {
   if (!response.ok) {
     throw await refusal(response);
   }
-  return response.json();
+  return response;
+}
+
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  return (await answer(path, body)).json();
 }
 
 /** Returns the bytes of an answer. */
 export async function download(path: string, body: unknown): Promise<Blob> {
-  const response = await fetch(path, {
-    method: "POST",
-    headers: headers({ "content-type": "application/json" }),
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) {
-    throw await refusal(response);
-  }
-  return response.blob();
+  return (await answer(path, body)).blob();
 }
 
 /** Makes a call; `visit` gets each line of the answer. */
 export async function stream(path: string, body: unknown, visit: (line: any) => void): Promise<void> {
-  const response = await fetch(path, {
-    method: "POST",
-    headers: headers({ "content-type": "application/json" }),
-    body: JSON.stringify(body),
-  });
-  if (!response.ok || !response.body) {
+  const response = await answer(path, body);
+  if (!response.body) {
     throw await refusal(response);
   }
   await pieces(response.body, "\n", (line) => visit(JSON.parse(line)));

@@ -211,8 +211,8 @@ impl Inbox {
         self.shared.changed.subscribe()
     }
 
-    /// Returns the faults of other arguments of a call that waits for approval, or of an answer to a
-    /// question. The tool may be of another box than the page's.
+    /// Returns the faults of other arguments of a call that waits for approval, or of an answer to
+    /// a question. The tool may be of another box than the page's.
     pub(super) fn check(&self, id: u64, text: &str) -> Faults {
         let form = {
             let entries = self.shared.entries.lock();

@@ -3,13 +3,12 @@
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp};
 use serde_json::{Map, Value, json};
 
-use super::masked::is_public;
+use super::masked::{URL, is_public};
 use crate::cli::text::line;
 use crate::mcp::config::public_url;
 use crate::page::EntryChange;
 
-/// The spellings of keys that have several, the usual one first.
-const URL: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+/// The spellings of the key of variables, the usual one first.
 const ENVIRONMENT: [&str; 2] = ["environment", "env"];
 
 /// The keys that the page shows with their values, or by the names in them.

@@ -15,8 +15,8 @@ pub(super) const LISTS: [&str; 2] = ["mcp", "mcpServers"];
 const PLAIN: [&str; 8] =
     ["type", "command", "args", "cwd", "protocol", "timeout", "maxTotalTimeout", "connectTimeout"];
 
-/// The keys of a server whose value is an address.
-const ADDRESSES: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+/// The spellings of the key of an address, the usual one first.
+pub(super) const URL: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 /// The text of a file with a `*` for each character that may be of a secret; `None` if it cannot be
 /// read.
@@ -95,7 +95,7 @@ fn is_plain(path: &[&str], value: &str) -> bool {
     match path {
         ["settings", _] | ["$schema"] => true,
         [list, _, key] if LISTS.contains(list) => {
-            PLAIN.contains(key) || (ADDRESSES.contains(key) && is_public(value))
+            PLAIN.contains(key) || (URL.contains(key) && is_public(value))
         }
         _ => false,
     }
