@@ -150,11 +150,11 @@ mod tests {
     fn no_part_of_a_value_is_in_a_line_that_is_too_long() {
         let config = ServerConfig::command("server").env("TOKEN", "sk-1234567890");
         let log = ServerLog::new(&config);
-        let long = format!("{}sk-1234567890 and more\nnext\n", "x".repeat(MAX_UNFINISHED - 4));
+        let printed = format!("{}sk-1234567890 and more\nnext\n", "x".repeat(MAX_UNFINISHED - 4));
         // The pieces are as long as the pipe gives them.
-        for size in [1, 7, MAX_UNFINISHED, long.len()] {
+        for size in [1, 7, MAX_UNFINISHED, printed.len()] {
             let before = log.count();
-            long.as_bytes().chunks(size).for_each(|piece| log.printed(piece));
+            printed.as_bytes().chunks(size).for_each(|piece| log.printed(piece));
             log.printed(b"sk-1234567890");
             log.ended();
             let (lines, _) = log.since(before);
