@@ -15,6 +15,7 @@ use toolbox::call::FailureKind;
 use toolbox::context::OutputItem;
 use toolbox::event::EventKind;
 use toolbox::testing::ScriptedModel;
+use toolbox::tool::Next;
 use toolbox::{Content, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, tools, toolset};
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -317,4 +318,58 @@ async fn items_are_events_of_the_call_and_progress() {
     }
     let texts = ["one ", "two ", "three "].map(str::to_owned);
     assert_eq!(items, (0..3).zip(texts).collect::<Vec<_>>());
+}
+
+/// Whatever a call goes through, its items come out, in order and before its result.
+#[tokio::test]
+async fn items_pass_layers_runtimes_envelopes_and_jobs() {
+    /// Calls another tool in the context of its own call.
+    #[tool]
+    async fn outer(context: &ToolContext) -> String {
+        let inner = ToolBox::from(tools![words]);
+        let call = ToolCall::new("inner", "words", r#"{"count":2}"#);
+        inner.call_in(context, call).await.text().into_owned()
+    }
+    let arguments = json!({"count": 2});
+    let envelope = json!({"name": "words", "arguments": arguments});
+    let on_runtime = || {
+        let handle = tokio::runtime::Handle::current();
+        ToolBox::builder().handler_runtime(handle).tools(tools![words]).build().unwrap()
+    };
+    let gateway = ToolBox::from(tools![words]);
+    gateway.register(toolbox::search::Gateway::over(&gateway));
+    for (name, toolbox, called, arguments) in [
+        (
+            "a layer",
+            ToolBox::from(words::tool().layer(|next: Next| next.run())),
+            "words",
+            &arguments,
+        ),
+        ("another runtime", on_runtime(), "words", &arguments),
+        ("alone", ToolBox::from(words::tool().with_max_concurrency(1)), "words", &arguments),
+        ("an envelope", gateway, "toolbox_execute", &envelope),
+        ("another tool", ToolBox::from(tools![outer]), "outer", &json!({})),
+    ] {
+        let (sender, mut items) = mpsc::channel::<OutputItem>(8);
+        let context = ToolContext::new().with_outputs(sender);
+        let call = ToolCall::new("c", called, arguments.to_string());
+        let result = toolbox.call_in(&context, call).await;
+        assert!(result.text().contains("one two "), "{name}: {}", result.text());
+        for (index, text) in (0..).zip(["one ", "two "]) {
+            let item = items.try_recv().unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!((&*item.tool, item.index, &*item.text()), ("words", index, text), "{name}");
+        }
+        assert!(items.try_recv().is_err(), "{name}");
+    }
+    // A job goes on after its call, and so do its items.
+    let toolbox = ToolBox::from(words::tool().background());
+    let (sender, mut items) = mpsc::channel::<OutputItem>(8);
+    let (completed, mut completions) = mpsc::unbounded_channel();
+    let context = ToolContext::new().with_outputs(sender).with_completions(completed);
+    let started = toolbox.call_in(&context, ToolCall::new("c", "words", r#"{"count":1}"#)).await;
+    assert!(started.is_pending());
+    drop(context);
+    assert_eq!(completions.recv().await.unwrap().result.text(), "one ");
+    assert_eq!(items.recv().await.unwrap().text(), "one ");
+    assert_eq!(items.recv().await, None);
 }

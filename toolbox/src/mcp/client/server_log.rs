@@ -17,8 +17,8 @@ const MAX_LINES: usize = 1000;
 /// The longest line, in bytes.
 const MAX_LINE: usize = 4096;
 
-/// The bytes of a line of the error stream that are read; of a longer one the rest is left out, as it
-/// may begin within a value that is hidden.
+/// The bytes of a line of the error stream that are read; of a longer one the rest is left out, as
+/// it may begin within a value that is hidden.
 const MAX_UNFINISHED: usize = 8192;
 
 /// A line of a server.
