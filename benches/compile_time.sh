@@ -25,7 +25,7 @@ manifest() {
 }
 
 third_party=$(sed -n -E '/^(schemars|serde|serde_json) = /p' "$root/Cargo.toml")
-own="toolbox = { path = \"$root/toolbox\" }"
+own="llm-toolbox = { path = \"$root/toolbox\" }"
 
 # macro_tools, list_tools and hand_tools <count>: the source of a crate with so many tools of three arguments.
 macro_tools() {
@@ -224,10 +224,10 @@ features() {
         printf '  %-34s %4s crates  %8s s\n' "$name" "$(crates "$name" normal)" "$seconds"
     done <<LIST
 toolbox|$own
-toolbox_agent_openai|toolbox = { path = "$root/toolbox", features = ["agent", "openai"] }
-toolbox_mcp_server|toolbox = { path = "$root/toolbox", features = ["mcp-server"] }
-toolbox_mcp|toolbox = { path = "$root/toolbox", features = ["mcp"] }
-toolbox_cli|toolbox = { path = "$root/toolbox", features = ["cli"] }
+toolbox_agent_openai|llm-toolbox = { path = "$root/toolbox", features = ["agent", "openai"] }
+toolbox_mcp_server|llm-toolbox = { path = "$root/toolbox", features = ["mcp-server"] }
+toolbox_mcp|llm-toolbox = { path = "$root/toolbox", features = ["mcp"] }
+toolbox_cli|llm-toolbox = { path = "$root/toolbox", features = ["cli"] }
 rmcp_stdio_server|rmcp = { version = "=3.9.0", features = ["server", "macros", "transport-io"] }
 rmcp_client_and_http_server|rmcp = { version = "=3.9.0", features = ["client", "server", "macros", "transport-io", "transport-child-process", "transport-streamable-http-client-reqwest", "transport-streamable-http-server"] }
 rig_openai|rig-core = "=0.46.0"

@@ -1,7 +1,7 @@
 // From the command to the first result in the browser: `toolbox inspect` and the MCP Inspector, over one server, by turns. A script
 // clicks as fast as the pages answer, so this is the time of the programs, without that of a person.
 //
-//   cargo install --path toolbox --features cli && cargo build -p toolbox-mcp-examples --example own_program
+//   cargo install --path crates/toolbox-cli && cargo build -p toolbox-mcp-examples --example own_program
 //   (cd toolbox/page && npm ci)
 //   INTEROP_HOME=… node benches/first_call.mjs      the folder in which node_modules has @modelcontextprotocol/inspector
 //

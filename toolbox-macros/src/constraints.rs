@@ -277,12 +277,12 @@ fn check_pattern(
         .error(
             pattern,
             format!(
-                "the pattern of argument `{}` of {} needs the feature `pattern` of `toolbox`",
+                "the pattern of argument `{}` of {} needs the feature `pattern` of `llm-toolbox`",
                 argument.name,
                 model.label()
             ),
         )
-        .help("enable it: `cargo add toolbox --features pattern`");
+        .help("enable it: `cargo add llm-toolbox --features pattern`");
 }
 
 /// Returns whether a pattern matches anywhere in a text.

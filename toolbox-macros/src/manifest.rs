@@ -1,5 +1,5 @@
-//! The name by which a package knows `toolbox`: `kit`, if its manifest says
-//! `kit = { package = "toolbox", .. }`.
+//! The name by which a package knows the crate `toolbox`: `kit`, if its manifest says
+//! `kit = { package = "llm-toolbox", .. }`.
 //!
 //! Only the lines that decide it are read: a whole reader of TOML would be as large as this crate.
 
@@ -7,19 +7,22 @@ use std::path::Path;
 use std::sync::Mutex;
 
 /// The name of the package.
-pub(crate) const PACKAGE: &str = "toolbox";
+const PACKAGE: &str = "llm-toolbox";
+
+/// The name of its library: that of the crate, unless a manifest renames it.
+pub(crate) const LIBRARY: &str = "toolbox";
 
 /// Returns the name of the dependency for the package that is being compiled; `toolbox` where its
 /// manifest is not to be read.
 pub(crate) fn dependency() -> String {
     // One package after another in an editor; one alone otherwise.
     static LAST: Mutex<Option<(String, String)>> = Mutex::new(None);
-    let Ok(folder) = std::env::var("CARGO_MANIFEST_DIR") else { return PACKAGE.to_owned() };
-    let Ok(mut last) = LAST.lock() else { return PACKAGE.to_owned() };
+    let Ok(folder) = std::env::var("CARGO_MANIFEST_DIR") else { return LIBRARY.to_owned() };
+    let Ok(mut last) = LAST.lock() else { return LIBRARY.to_owned() };
     match &*last {
         Some((of, name)) if *of == folder => name.clone(),
         _ => {
-            let name = name_in(Path::new(&folder)).unwrap_or_else(|| PACKAGE.to_owned());
+            let name = name_in(Path::new(&folder)).unwrap_or_else(|| LIBRARY.to_owned());
             *last = Some((folder, name.clone()));
             name
         }
@@ -133,22 +136,28 @@ mod tests {
         let cases = [
             ("[dependencies]\ntoolbox = \"0.1\"", None),
             ("[dependencies]\ntoolbox.workspace = true", None),
-            ("[dependencies]\nkit = { package = \"toolbox\", version = \"0.1\" }", Some("kit")),
+            ("[dependencies]\nkit = { package = \"llm-toolbox\", version = \"0.1\" }", Some("kit")),
             (
-                "[dependencies]\nmy-kit = { version = \"0.1\", package = 'toolbox' } # ours",
+                "[dependencies]\nmy-kit = { version = \"0.1\", package = 'llm-toolbox' } # ours",
                 Some("my_kit"),
             ),
-            ("[dev-dependencies]\nkit.package = \"toolbox\"\nkit.version = \"0.1\"", Some("kit")),
-            ("[dependencies.kit]\nversion = \"0.1\"\npackage = \"toolbox\" # ours", Some("kit")),
-            ("[target.'cfg(unix)'.dependencies]\n\"kit\" = {package=\"toolbox\"}", Some("kit")),
+            (
+                "[dev-dependencies]\nkit.package = \"llm-toolbox\"\nkit.version = \"0.1\"",
+                Some("kit"),
+            ),
+            (
+                "[dependencies.kit]\nversion = \"0.1\"\npackage = \"llm-toolbox\" # ours",
+                Some("kit"),
+            ),
+            ("[target.'cfg(unix)'.dependencies]\n\"kit\" = {package=\"llm-toolbox\"}", Some("kit")),
             ("[package]\nname = \"toolbox\"\n[dependencies]\nserde = \"1\"", None),
             ("[dependencies]\nkit = { package = \"toolbox-macros\" }", None),
-            ("[package.metadata.x]\nkit = { package = \"toolbox\" }", None),
-            ("[dependencies]\n# kit = { package = \"toolbox\" }\nserde = \"1\"", None),
-            ("[dependencies]\nserde = \"1\" # kit = { package = \"toolbox\" }", None),
-            ("[dependencies]\n# [dependencies.kit]\n#package = \"toolbox\"", None),
+            ("[package.metadata.x]\nkit = { package = \"llm-toolbox\" }", None),
+            ("[dependencies]\n# kit = { package = \"llm-toolbox\" }\nserde = \"1\"", None),
+            ("[dependencies]\nserde = \"1\" # kit = { package = \"llm-toolbox\" }", None),
+            ("[dependencies]\n# [dependencies.kit]\n#package = \"llm-toolbox\"", None),
             // Under both names, the own one is the one of the documentation.
-            ("[dependencies]\nkit = { package = \"toolbox\" }\ntoolbox = \"0.1\"", None),
+            ("[dependencies]\nkit = { package = \"llm-toolbox\" }\nllm-toolbox = \"0.1\"", None),
         ];
         for (text, name) in cases {
             let folder = tempfile::tempdir().unwrap();
@@ -160,7 +169,7 @@ mod tests {
     #[test]
     fn a_workspace_says_it_for_its_members() {
         let folder = tempfile::tempdir().unwrap();
-        let root = "[workspace]\nmembers = [\"a\"]\n[workspace.dependencies]\nkit = { package = \"toolbox\" }\nother = \"1\"";
+        let root = "[workspace]\nmembers = [\"a\"]\n[workspace.dependencies]\nkit = { package = \"llm-toolbox\" }\nother = \"1\"";
         std::fs::write(folder.path().join("Cargo.toml"), root).unwrap();
         for (name, own, wanted) in [
             ("a", "[dependencies]\nkit.workspace = true", Some("kit")),

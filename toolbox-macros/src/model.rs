@@ -136,7 +136,7 @@ fn default_krate() -> TokenStream {
     let mut path = <Token![::]>::default().into_token_stream();
     // A name that is none of Rust cannot be written in code either.
     let name = syn::parse_str(&manifest::dependency());
-    let mut name: Ident = name.unwrap_or_else(|_| Ident::new(manifest::PACKAGE, Span::call_site()));
+    let mut name: Ident = name.unwrap_or_else(|_| Ident::new(manifest::LIBRARY, Span::call_site()));
     name.set_span(Span::call_site());
     name.to_tokens(&mut path);
     path
@@ -150,7 +150,7 @@ pub(crate) fn krate(options: &[Opt], errors: &mut Diagnostics) -> TokenStream {
     if syn::Path::parse_mod_style.parse2(args::ungrouped(option.value.clone())).is_err() {
         errors
             .error(&option.value, "the value of `crate` is not a path")
-            .help("write the path of the `toolbox` crate: `crate = my_toolbox`");
+            .help("write the name that your Cargo.toml gives to `llm-toolbox`, without quotes: `crate = my_toolbox`");
         return default_krate();
     }
     option.value.clone()

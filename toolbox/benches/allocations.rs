@@ -1,7 +1,7 @@
 //! How many allocations a call makes, of the same cases as `cost`.
 //!
 //! ```sh
-//! cargo bench -p toolbox --bench allocations
+//! cargo bench -p llm-toolbox --bench allocations
 //! ```
 
 #![allow(

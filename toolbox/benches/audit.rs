@@ -2,8 +2,8 @@
 //! before a result is handed on; beside a file that is appended to and synced for each line.
 //!
 //! ```sh
-//! cargo bench -p toolbox --features audit --bench audit             # in the target folder
-//! cargo bench -p toolbox --features audit --bench audit -- FOLDER   # on another disk
+//! cargo bench -p llm-toolbox --features audit --bench audit             # in the target folder
+//! cargo bench -p llm-toolbox --features audit --bench audit -- FOLDER   # on another disk
 //! ```
 
 #![allow(clippy::pedantic, clippy::print_stdout, missing_docs)]

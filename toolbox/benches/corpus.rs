@@ -2,8 +2,8 @@
 //! shown until then. A reader without understanding asks; results of 10 KB to 50 MB are made from a seed.
 //!
 //! ```sh
-//! cargo bench -p toolbox --features results --bench corpus            # 300 results, against the goals
-//! cargo bench -p toolbox --features results --bench corpus -- 100     # of fewer
+//! cargo bench -p llm-toolbox --features results --bench corpus            # 300 results, against the goals
+//! cargo bench -p llm-toolbox --features results --bench corpus -- 100     # of fewer
 //! ```
 
 #![allow(clippy::pedantic, clippy::print_stdout, missing_docs)]

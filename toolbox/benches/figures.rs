@@ -1,7 +1,7 @@
 //! What is no instruction: how long 1 000 waiting calls take together, and how many bytes a definition has.
 //!
 //! ```sh
-//! cargo bench -p toolbox --bench figures
+//! cargo bench -p llm-toolbox --bench figures
 //! ```
 
 #![allow(

@@ -2,8 +2,8 @@
 //! tools.
 //!
 //! ```sh
-//! cargo bench -p toolbox --bench growth               # 1 000, 10 000 and 100 000 tools, against the goals at 10 000
-//! cargo bench -p toolbox --bench growth -- 1000000    # of another size
+//! cargo bench -p llm-toolbox --bench growth               # 1 000, 10 000 and 100 000 tools, against the goals at 10 000
+//! cargo bench -p llm-toolbox --bench growth -- 1000000    # of another size
 //! ```
 
 #![allow(clippy::pedantic, clippy::print_stdout, missing_docs)]

@@ -4,8 +4,8 @@
 //! words of the request, and where that does not find the tool, its name.
 //!
 //! ```sh
-//! cargo bench -p toolbox --features agent,search --bench tasks                                    # the sample, 58 tools
-//! cargo bench -p toolbox --features agent,search --bench tasks -- TOOLS.jsonl QUERIES.jsonl 1000  # of a set, so many tools
+//! cargo bench -p llm-toolbox --features agent,search --bench tasks                                    # the sample, 58 tools
+//! cargo bench -p llm-toolbox --features agent,search --bench tasks -- TOOLS.jsonl QUERIES.jsonl 1000  # of a set, so many tools
 //! ```
 
 #![allow(clippy::pedantic, clippy::print_stdout, missing_docs)]

@@ -64,6 +64,7 @@
 //! such as a mounted MCP server, whose end is one failed call); one that blocks for ever without
 //! awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
         feature = "agent",
@@ -85,7 +86,7 @@ extern crate self as toolbox;
 #[cfg(all(panic = "abort", not(feature = "panic-abort")))]
 compile_error!(
     "`toolbox` contains the panics of tools, which `panic = \"abort\"` makes impossible\n\
-     help: take it out of the profile, or enable the feature `panic-abort` of `toolbox` to accept that one panicking tool ends the process"
+     help: take it out of the profile, or enable the feature `panic-abort` of `llm-toolbox` to accept that one panicking tool ends the process"
 );
 
 #[cfg(feature = "_address")]

@@ -3,6 +3,7 @@
 mod errors_page;
 mod figures;
 mod locks;
+mod packages;
 mod pages;
 mod paths;
 mod public_items;

@@ -230,5 +230,5 @@ fn a_pattern_needs_its_feature() {
             fn search(#[arg(pattern = "^[a-z]+$")] query: &str) {}
         },
     );
-    assert!(expansion.to_string().contains("needs the feature `pattern` of `toolbox`"));
+    assert!(expansion.to_string().contains("needs the feature `pattern` of `llm-toolbox`"));
 }

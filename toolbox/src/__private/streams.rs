@@ -52,9 +52,9 @@ pub fn streamed<T>() -> KindOf<Streamed<T>> {
 #[cfg_attr(
     not(feature = "stream"),
     diagnostic::on_unimplemented(
-        message = "tools that stream need the feature `stream` of `toolbox`",
+        message = "tools that stream need the feature `stream` of `llm-toolbox`",
         label = "this function returns a stream",
-        note = "turn it on: `cargo add toolbox --features stream`"
+        note = "turn it on: `cargo add llm-toolbox --features stream`"
     )
 )]
 pub trait CollectedStream {}
