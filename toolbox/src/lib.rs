@@ -64,7 +64,16 @@
 //! such as a mounted MCP server, whose end is one failed call); one that blocks for ever without
 //! awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
-#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    docsrs,
+    feature(doc_cfg),
+    doc(auto_cfg(hide(
+        feature = "_builtin",
+        feature = "_mcp",
+        feature = "_provider",
+        feature = "_store"
+    )))
+)]
 #![cfg_attr(
     not(all(
         feature = "agent",
@@ -116,6 +125,7 @@ pub mod event;
 pub mod fleet;
 mod future;
 #[cfg(feature = "_mcp")]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "mcp-client", feature = "mcp-server"))))]
 pub mod mcp;
 pub mod model;
 #[cfg(feature = "otel")]
@@ -127,6 +137,7 @@ mod panics;
 pub mod prices;
 pub mod prompt;
 #[cfg(feature = "_provider")]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))))]
 pub mod provider;
 pub mod resource;
 #[cfg(feature = "results")]
@@ -136,6 +147,15 @@ pub mod schema;
 pub mod search;
 mod sort;
 #[cfg(feature = "_store")]
+#[cfg_attr(
+    docsrs,
+    doc(cfg(any(
+        feature = "durable",
+        feature = "knowledge",
+        feature = "notes",
+        feature = "schedule"
+    )))
+)]
 pub mod store;
 #[cfg(feature = "stream")]
 pub mod stream;
