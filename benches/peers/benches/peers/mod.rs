@@ -31,14 +31,14 @@ pub fn all() -> Suite {
     let mut suite = crate::suite::of_calls();
     for call in CALLS {
         #[cfg(feature = "rmcp")]
-        add(&mut suite, call, "rmcp 3.9, stored router", rmcp::prepared, rmcp::call);
+        add(&mut suite, call, "rmcp 3.11, stored router", rmcp::prepared, rmcp::call);
         #[cfg(feature = "rig")]
         add(&mut suite, call, "rig 0.46, tool set", rig::prepared, rig::call);
         #[cfg(feature = "tools-rs")]
         add(&mut suite, call, "tools-rs 0.3, collection", tools::prepared, tools::call);
     }
     #[cfg(feature = "rmcp")]
-    suite.case("list of 100/rmcp 3.9, stored router", 8, || (), |()| rmcp::list());
+    suite.case("list of 100/rmcp 3.11, stored router", 8, || (), |()| rmcp::list());
     #[cfg(feature = "rig")]
     suite.case("list of 100/rig 0.46, tool set", 8, || (), |()| rig::list());
     #[cfg(feature = "tools-rs")]
