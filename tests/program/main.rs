@@ -4,8 +4,10 @@
 
 mod audit;
 mod commands;
+mod directory;
 mod import;
 mod inspect;
+mod install;
 mod journal;
 mod live;
 mod login;

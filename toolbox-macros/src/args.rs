@@ -48,7 +48,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("blocking", Form::Flag, "blocking"),
     spec("exclusive", Form::Flag, "exclusive"),
     spec("read_only", Form::Flag, "read_only"),
-    spec("destructive", Form::Flag, "destructive"),
+    spec("destructive", Form::FlagOrValue, "destructive"),
     spec("idempotent", Form::Flag, "idempotent"),
     spec("open_world", Form::FlagOrValue, "open_world"),
     spec("background", Form::Flag, "background"),

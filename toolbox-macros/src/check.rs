@@ -231,7 +231,7 @@ fn options(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
             .error_at(span, format!("{label} collects a stream and returns nothing"))
             .help("return a stream: `-> impl Stream<Item = String>`");
     }
-    if let (Some(_), Some(span)) = (model.hints.read_only, model.hints.destructive) {
+    if let (Some(_), Some((true, span))) = (model.hints.read_only, model.hints.destructive) {
         errors
             .error_at(span, format!("{label} is `read_only` and `destructive`"))
             .help("keep the one that is true")

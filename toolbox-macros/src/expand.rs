@@ -333,7 +333,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         .filter_map(|(flag, given)| given.map(|_| Ident::new(flag, Span::call_site())));
     let annotations = [
         hints.read_only.map(|_| true),
-        hints.destructive.map(|_| true),
+        hints.destructive.map(|(is_so, _)| is_so),
         hints.idempotent.map(|_| true),
         hints.open_world,
     ];

@@ -82,7 +82,7 @@ pub(crate) struct Hints {
     pub(crate) deferred: Option<Span>,
     pub(crate) untrusted: Option<Span>,
     pub(crate) read_only: Option<Span>,
-    pub(crate) destructive: Option<Span>,
+    pub(crate) destructive: Option<(bool, Span)>,
     pub(crate) idempotent: Option<Span>,
     pub(crate) open_world: Option<bool>,
 }
@@ -327,9 +327,17 @@ impl ToolModel {
             "deferred" => self.hints.deferred = Some(span),
             "untrusted" => self.hints.untrusted = Some(span),
             "read_only" => self.hints.read_only = Some(span),
-            "destructive" => self.hints.destructive = Some(span),
+            "destructive" => {
+                let help =
+                    "write `destructive`, or `destructive = false` for a tool that only adds";
+                self.hints.destructive = truth(option, help, errors).map(|is_so| (is_so, span));
+            }
             "idempotent" => self.hints.idempotent = Some(span),
-            "open_world" => self.hints.open_world = open_world(option, errors),
+            "open_world" => {
+                let help =
+                    "write `open_world`, or `open_world = false` for a tool that stays inside";
+                self.hints.open_world = truth(option, help, errors);
+            }
             "tags" => self.tags = tags(option, errors),
             "example" => self.examples.extend(example(option, errors)),
             _ => {}
@@ -397,15 +405,17 @@ fn max_result_tokens(option: &Opt, errors: &mut Diagnostics) -> Option<usize> {
     number
 }
 
-fn open_world(option: &Opt, errors: &mut Diagnostics) -> Option<bool> {
+/// Returns `true` for a flag, and its value where it has one.
+fn truth(option: &Opt, help: &str, errors: &mut Diagnostics) -> Option<bool> {
     if !option.has_value {
         return Some(true);
     }
     let value = syn::parse2::<syn::LitBool>(args::ungrouped(option.value.clone()));
     if value.is_err() {
+        let name = &option.name;
         errors
-            .error(&option.value, "the value of `open_world` is neither `true` nor `false`")
-            .help("write `open_world`, or `open_world = false` for a tool that stays inside");
+            .error(&option.value, format!("the value of `{name}` is neither `true` nor `false`"))
+            .help(help);
     }
     value.ok().map(|value| value.value)
 }

@@ -81,6 +81,8 @@ pub(super) enum ProgramCommand {
     /// Take over the servers of other programs: Claude Desktop, Claude Code, Cursor, VS Code, Zed,
     /// Codex, OpenCode, Gemini CLI
     Import(ImportCommand),
+    /// Write this gateway into the settings of programs that start MCP servers
+    Install(InstallCommand),
     /// Print the JSON Schema of the configuration file
     Schema,
     /// Sign in at a server that requires authorization (OAuth): prints a page to open in a browser
@@ -171,6 +173,39 @@ pub(super) struct ImportCommand {
     pub(super) undo: bool,
 }
 
+/// The programs to write an entry for.
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub(super) struct InstallCommand {
+    /// Write the entry for this program: claude-desktop, claude-code, cursor, vscode, zed, codex,
+    /// opencode, gemini, windsurf, lm-studio, cline, amp, junie; may be given several times
+    #[arg(long, required = true, value_name = "HOST", value_parser = super::import::hosts::named)]
+    pub(super) host: Vec<&'static str>,
+    /// The name of the entry [default: that of this program]
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// Start it with this environment variable, which stands in the file as it is given; may be
+    /// given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(super) env: Vec<(String, serde_json::Value)>,
+    /// Write to the file of the project in the current directory, in place of that of the user
+    #[arg(long)]
+    pub(super) project: bool,
+    /// Show the entry and the file, and write nothing
+    #[arg(long, conflicts_with = "undo")]
+    pub(super) dry_run: bool,
+    /// Replace another entry of the same name
+    #[arg(long, conflicts_with = "undo")]
+    pub(super) force: bool,
+    /// Put the files of these programs back as they were before the last change by this command or
+    /// by `toolbox import`
+    #[arg(long)]
+    pub(super) undo: bool,
+    /// Arguments of `serve` in the entry, after `--`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub(super) serve: Vec<String>,
+}
+
 #[cfg(feature = "durable")]
 #[derive(Debug, Args)]
 pub(super) struct ResumeCommand {
@@ -246,6 +281,8 @@ pub(super) enum OwnCommand {
     Serve(ServeOwn),
     /// Open a page in the browser: the tools, forms to try them, and their calls
     Page(PageCommand),
+    /// Write this server into the settings of programs that start MCP servers
+    Install(InstallCommand),
     /// Offer the tools to a fleet, over NATS
     #[cfg(feature = "nats")]
     Worker(WorkerCommand),
@@ -290,16 +327,23 @@ pub(super) enum CommonCommand {
         save: SaveArguments,
     },
     /// Check schemas, names and sizes of all tools; none is called
-    Check {
-        /// Fail if all definitions have more tokens than that, by an estimate
-        #[arg(long, value_name = "TOKENS")]
-        max_tokens: Option<usize>,
-    },
+    Check(CheckCommand),
     /// Print completions for a shell, to be read by it at its start
     Completions {
         /// The shell
         shell: Shell,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckCommand {
+    /// Fail if all definitions have more tokens than that, by an estimate
+    #[arg(long, value_name = "TOKENS")]
+    pub(super) max_tokens: Option<usize>,
+    /// Fail if a directory of MCP servers would refuse a tool: one without a title or a hint whether
+    /// it changes or destroys, or with a name or description that hosts do not pass on
+    #[arg(long)]
+    pub(super) directory: bool,
 }
 
 #[derive(Debug, Args)]
@@ -510,6 +554,14 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
     text.parse()
         .map_err(|_| "expected an address and a port, such as 127.0.0.1:8080, or a port".to_owned())
+}
+
+/// Parses a variable and its value.
+fn variable(text: &str) -> Result<(String, serde_json::Value), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.into())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
 }
 
 /// Parses the code of a state.

@@ -7,6 +7,8 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
 use super::account::{Account, Size};
+use super::arguments::CheckCommand;
+use super::directory;
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::ToolSource;
 use super::text::{counted, grouped, line};
@@ -15,7 +17,7 @@ use crate::mcp::{ServerState, ServerStatus, Servers};
 use crate::page::notes;
 use crate::tool::Tool;
 
-pub(super) async fn check(source: &ToolSource, max_tokens: Option<usize>, paint: Paint) -> Outcome {
+pub(super) async fn check(source: &ToolSource, wanted: &CheckCommand, paint: Paint) -> Outcome {
     let tools = source.tools();
     let mut text = String::new();
     let mut servers = Vec::new();
@@ -29,7 +31,7 @@ pub(super) async fn check(source: &ToolSource, max_tokens: Option<usize>, paint:
     if !servers.is_empty() {
         text.push('\n');
     }
-    let mut broken = 0;
+    let (mut broken, mut unlisted) = (0, 0);
     let mut tool_values = Vec::new();
     // What costs most comes first.
     let mut sized: Vec<_> =
@@ -39,7 +41,16 @@ pub(super) async fn check(source: &ToolSource, max_tokens: Option<usize>, paint:
         let faults = schema_faults(tool.definition());
         broken += usize::from(!faults.is_empty());
         tool_lines(&mut text, tool, size, &faults, paint);
-        tool_values.push(tool_value(tool, size, &faults));
+        let mut value = tool_value(tool, size, &faults);
+        if wanted.directory {
+            let refusals = directory::faults(tool);
+            for refusal in &refusals {
+                let _ = writeln!(text, "  {}", paint.red(&format!("directory: {}", line(refusal))));
+            }
+            unlisted += usize::from(!refusals.is_empty());
+            value["directory_faults"] = json!(refusals);
+        }
+        tool_values.push(value);
     }
     let account = Account::of(&tools, source.limit).await;
     account_lines(&mut text, &account);
@@ -55,9 +66,16 @@ pub(super) async fn check(source: &ToolSource, max_tokens: Option<usize>, paint:
             all => format!("{all} tools have schemas that are none"),
         };
     }
+    if outcome.exit == Exit::Fine && unlisted > 0 {
+        outcome.exit = Exit::Failed;
+        outcome.complaint = match unlisted {
+            1 => "a directory would refuse one tool".to_owned(),
+            all => format!("a directory would refuse {all} tools"),
+        };
+    }
     let tokens = account.definitions.tokens;
     if outcome.exit == Exit::Fine
-        && let Some(most) = max_tokens.filter(|most| tokens > *most)
+        && let Some(most) = wanted.max_tokens.filter(|most| tokens > *most)
     {
         outcome.exit = Exit::Failed;
         outcome.complaint = format!(

@@ -50,9 +50,11 @@ mod beside;
 mod call;
 mod check;
 mod config_file;
+mod directory;
 mod gateway;
 mod import;
 mod inspect;
+mod install;
 #[cfg(feature = "durable")]
 mod journal;
 mod live;
@@ -183,6 +185,7 @@ async fn of_own(toolbox: ToolBox, info: ServerInfo, line: OwnLine, program: Stri
     match line.command {
         OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
         OwnCommand::Page(wanted) => page::own(toolbox, wanted).await.print(false, &[]),
+        OwnCommand::Install(wanted) => install::own(&info.name, &wanted).print(line.json, &[]),
         #[cfg(feature = "nats")]
         OwnCommand::Worker(wanted) => worker::own(toolbox, wanted).await.print(false, &[]),
         OwnCommand::CommonCommand(CommonCommand::Completions { shell }) => {
@@ -236,6 +239,9 @@ async fn of_program(line: ProgramLine) -> Exit {
     let common = match line.command {
         ProgramCommand::Init { force } => return program::init(path, force).print(json, &[]),
         ProgramCommand::Import(wanted) => return import::import(path, &wanted).print(json, &[]),
+        ProgramCommand::Install(wanted) => {
+            return install::program(path, &wanted).print(json, &[]);
+        }
         ProgramCommand::Schema => {
             let schema = Config::schema();
             let text = if json { schema.to_string() } else { format!("{schema:#}") };
@@ -331,9 +337,9 @@ async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
             tools::search(source, &query, regex, limit, paint)
         }
         CommonCommand::Show { tool } => show::show(source, &tool, paint),
-        CommonCommand::Check { max_tokens } => {
+        CommonCommand::Check(wanted) => {
             let _work = Progress::of_work("checking");
-            check::check(source, max_tokens, paint).await
+            check::check(source, &wanted, paint).await
         }
         CommonCommand::Call(wanted) => {
             cancelled_by_interrupt(async |token| call::call(source, wanted, token).await).await

@@ -223,11 +223,18 @@ fn of_toml_value(value: &toml_edit::Value) -> Value {
     }
 }
 
-/// Returns text and lists of text, of which the entry of a gateway consists.
+/// Returns text, and lists and tables of text, of which the entry of a command consists.
 fn to_toml(value: &Value) -> Item {
     match value {
         Value::Array(items) => {
             let texts: toml_edit::Array = items.iter().filter_map(Value::as_str).collect();
+            toml_edit::value(texts)
+        }
+        Value::Object(members) => {
+            let texts: toml_edit::InlineTable = members
+                .iter()
+                .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+                .collect();
             toml_edit::value(texts)
         }
         Value::String(text) => toml_edit::value(text.as_str()),

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 /// A program with MCP servers in its settings.
 #[derive(Debug)]
-pub(super) struct HostProgram {
+pub(in crate::cli) struct HostProgram {
     /// The name on the command line.
-    pub(super) name: &'static str,
+    pub(in crate::cli) name: &'static str,
     /// The keys that lead to the object of servers.
     pub(super) servers: &'static [&'static str],
     pub(super) variables: VariableSyntax,
@@ -275,7 +275,7 @@ pub(in crate::cli) fn named(name: &str) -> Result<&'static str, String> {
 }
 
 /// The folders of a user, from the environment.
-pub(super) struct UserFolders {
+pub(in crate::cli) struct UserFolders {
     pub(super) home: Option<PathBuf>,
     config: Option<PathBuf>,
     app_data: Option<PathBuf>,
@@ -284,7 +284,7 @@ pub(super) struct UserFolders {
 }
 
 impl UserFolders {
-    pub(super) fn of_environment() -> Self {
+    pub(in crate::cli) fn of_environment() -> Self {
         let named = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
@@ -340,21 +340,21 @@ pub(super) fn settings(
 
 /// A file of a host that is there.
 #[derive(Debug)]
-pub(super) struct HostFile {
-    pub(super) host: &'static HostProgram,
-    pub(super) path: PathBuf,
+pub(in crate::cli) struct HostFile {
+    pub(in crate::cli) host: &'static HostProgram,
+    pub(in crate::cli) path: PathBuf,
     /// The folder of the project that the file belongs to.
-    pub(super) project: Option<PathBuf>,
+    pub(in crate::cli) project: Option<PathBuf>,
 }
 
 impl HostFile {
-    pub(super) fn is_toml(&self) -> bool {
+    pub(in crate::cli) fn is_toml(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "toml")
     }
 }
 
 /// Returns the files of the hosts that are there, each once.
-pub(super) fn files(folders: &UserFolders, wanted: &[&str]) -> Vec<HostFile> {
+pub(in crate::cli) fn files(folders: &UserFolders, wanted: &[&str]) -> Vec<HostFile> {
     let mut found: Vec<HostFile> = Vec::new();
     for host in HOSTS.iter().filter(|host| wanted.is_empty() || wanted.contains(&host.name)) {
         for (folder, name) in host.files {
@@ -369,6 +369,47 @@ pub(super) fn files(folders: &UserFolders, wanted: &[&str]) -> Vec<HostFile> {
         }
     }
     found
+}
+
+/// Returns the file of a host that an entry is written to: the first that is there, or else the
+/// usual one of this system. `None` if the host has none of the kind.
+pub(in crate::cli) fn target(
+    folders: &UserFolders,
+    name: &'static str,
+    of_project: bool,
+) -> Option<HostFile> {
+    let is_meant = |file: &HostFile| file.project.is_some() == of_project;
+    if let Some(there) = files(folders, &[name]).into_iter().find(is_meant) {
+        return Some(there);
+    }
+    let host = HOSTS.iter().find(|host| host.name == name)?;
+    let usual = |(folder, path): &&(Folder, &str)| {
+        let is_of_mac = path.starts_with("Library/");
+        let rank = match folder {
+            AppData if !cfg!(windows) => return None,
+            AppData => 0,
+            Home if is_of_mac && !cfg!(target_os = "macos") => return None,
+            Home if is_of_mac => 0,
+            _ => 1,
+        };
+        Some(rank)
+    };
+    let candidates = host
+        .files
+        .iter()
+        .filter(|(folder, path)| (*folder == Project) == of_project && !path.contains('*'));
+    let ranked = candidates.filter_map(|file| Some((usual(&file)?, file)));
+    let (_, (folder, path)) = ranked.min_by_key(|(rank, _)| *rank)?;
+    let project = folders.project().filter(|_| of_project).map(Path::to_owned);
+    Some(HostFile { host, path: folders.folder(*folder)?.join(path), project })
+}
+
+/// Returns the number of a run that changes files of hosts, which its backups have.
+pub(in crate::cli) fn next_number(folders: &UserFolders, of_project: bool) -> u32 {
+    let files = files(folders, &[]).into_iter();
+    let known = files.filter(|file| of_project || file.project.is_none());
+    let last = known.filter_map(|file| super::files::last_backup(&file.path)).max();
+    last.map_or(1, |last| last + 1)
 }
 
 /// Returns the files of programs that are not read, with the names of these.

@@ -9,6 +9,7 @@ mod limits;
 mod ours;
 mod plan;
 mod shown;
+pub(super) mod started;
 mod switches;
 mod times;
 mod variables;
@@ -17,7 +18,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::arguments::ImportCommand;
 use super::outcome::{Exit, Outcome};
@@ -27,7 +28,7 @@ use crate::disk::Access;
 use crate::mcp::fitting_server_name;
 use document::SettingsDocument;
 use hosts::{HostFile, UserFolders};
-pub(super) use ours::EMPTY;
+pub(super) use ours::{EMPTY, written};
 use ours::{Ours, Standing};
 pub(super) use plan::ImportPlan;
 use switches::Switches;
@@ -39,7 +40,7 @@ const GATEWAY: &str = "toolbox";
 /// The longest name of a server for display, in characters.
 const LONGEST_NAME: usize = 80;
 
-const LEADS_OUT: &str = "it is a link that leads out of the project";
+pub(super) const LEADS_OUT: &str = "it is a link that leads out of the project";
 
 /// The result for one server of a file.
 struct Imported {
@@ -134,7 +135,7 @@ pub(super) fn import(config: Option<PathBuf>, wanted: &ImportCommand) -> Outcome
         let is_meant = |file: &HostFile| wanted.project || file.project.is_none();
         let files: Vec<HostFile> =
             hosts::files(&folders, &wanted.from).into_iter().filter(is_meant).collect();
-        return undo(&path, &files, wanted.from.is_empty());
+        return undo(wanted.from.is_empty().then_some(&path), &files);
     }
     let width = FileWidth::of(&path);
     let mut plan = match ImportPlan::read(path.clone(), &wanted.from, wanted.project) {
@@ -201,7 +202,7 @@ fn fill(imported: &mut ImportedFile, folders: &UserFolders, ours: &mut Ours) -> 
 }
 
 /// Returns the paths of keys under which a file has servers; the first is the usual one.
-fn lists(
+pub(super) fn lists(
     document: &SettingsDocument,
     file: &HostFile,
     notes: &mut Vec<String>,
@@ -339,7 +340,7 @@ fn point(imported: &mut ImportedFile, config: &Path, number: u32) {
                 return Err("its list of servers is no object".to_owned());
             }
         }
-        ours::written(&imported.file.path, &document.text(), Access::Unchanged, number)
+        written(&imported.file.path, &document.text(), Access::Unchanged, number)
     })();
     match changed {
         Ok(backup) => imported.backup = Some(backup),
@@ -361,28 +362,14 @@ fn free_name(document: &SettingsDocument, list: &[&str]) -> Result<String, Strin
     Ok(free.next().unwrap_or_default())
 }
 
-/// Returns the entry of the gateway in the form of a program. It has all paths in full, since
-/// programs of a desktop know few variables.
+/// Returns the entry of the gateway in the form of a program.
 fn gateway(host: &str, config: &Path) -> Result<Value, String> {
-    let own = std::env::current_exe().map_err(|error| format!("the path of toolbox: {error}"))?;
-    let text = |path: &Path| {
-        path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is no text", path.display()))
-    };
-    let (own, config) = (text(&own)?, text(config)?);
-    let args = ["serve", "--config", config.as_str()];
-    Ok(match host {
-        "opencode" => {
-            let command: Vec<&str> = std::iter::once(own.as_str()).chain(args).collect();
-            json!({"type": "local", "command": command})
-        }
-        "vscode" | "claude-code" => json!({"type": "stdio", "command": own, "args": args}),
-        "zed" => json!({"source": "custom", "command": own, "args": args, "env": {}}),
-        _ => json!({"command": own, "args": args}),
-    })
+    let words = ["serve".to_owned(), "--config".to_owned(), started::text_of(config)?];
+    Ok(started::entry(host, &started::own_path()?, &words, &Map::new()))
 }
 
 /// Returns whether a file of a project is somewhere else.
-fn leads_out(file: &HostFile) -> bool {
+pub(super) fn leads_out(file: &HostFile) -> bool {
     let Some(project) = &file.project else { return false };
     match (std::fs::canonicalize(&file.path), std::fs::canonicalize(project)) {
         (Ok(path), Ok(project)) => !path.starts_with(project),
@@ -390,14 +377,14 @@ fn leads_out(file: &HostFile) -> bool {
     }
 }
 
-/// Puts the configuration and the files of other programs back, as they were before the last run
-/// that changed one of them.
-fn undo(config: &Path, files: &[HostFile], all: bool) -> Outcome {
+/// Puts the files of other programs back, and the configuration if one is given, as they were
+/// before the last run that changed one of them.
+pub(super) fn undo(config: Option<&PathBuf>, files: &[HostFile]) -> Outcome {
     let of_hosts = files.iter().map(|file| {
         let safe = if leads_out(file) { Err(LEADS_OUT.to_owned()) } else { Ok(()) };
         (file.path.as_path(), safe)
     });
-    let own = all.then_some((config, Ok(())));
+    let own = config.map(|config| (config.as_path(), Ok(())));
     let changed = of_hosts
         .chain(own)
         .filter_map(|(path, safe)| files::last_backup(path).map(|number| (number, path, safe)));

@@ -159,7 +159,7 @@ fn any_variable(name: &str) -> Option<String> {
 }
 
 /// Keeps a file beside itself and replaces it; returns the backup, which has the number of the run.
-pub(super) fn written(
+pub(in crate::cli) fn written(
     path: &Path,
     text: &str,
     access: Access,
