@@ -12,6 +12,7 @@ mod journal;
 mod live;
 mod login;
 mod offers;
+mod pack;
 mod page;
 mod save;
 mod serve;

@@ -236,7 +236,10 @@ pub(crate) fn main() -> ExitCode {
     }
     // Only with the variable VERSION, as its author would give it.
     match std::env::var("VERSION") {
-        Ok(version) => toolbox::cli::main_as(toolbox, ("sums", version)),
+        Ok(version) => {
+            let name = std::env::var("NAME").unwrap_or_else(|_| "sums".to_owned());
+            toolbox::cli::main_as(toolbox, (name, version))
+        }
         Err(_) => toolbox::cli::main(toolbox),
     }
 }

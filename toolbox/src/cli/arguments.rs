@@ -206,6 +206,36 @@ pub(super) struct InstallCommand {
     pub(super) serve: Vec<String>,
 }
 
+/// The bundle to write.
+#[derive(Debug, Args)]
+pub(super) struct PackCommand {
+    /// The author of the server
+    #[arg(long, value_name = "NAME")]
+    pub(super) author: String,
+    /// A line that says what the server does; for the registry at most 100 characters
+    #[arg(long, value_name = "TEXT")]
+    pub(super) description: String,
+    /// Let the host ask its user for the value of this environment variable; may be given several
+    /// times
+    #[arg(long, value_name = "NAME")]
+    pub(super) env: Vec<String>,
+    /// The name in the registry, such as io.github.NAME/SERVER
+    #[arg(long, value_name = "ID", requires = "url")]
+    pub(super) id: Option<String>,
+    /// The address from which the bundle will be downloaded
+    #[arg(long, value_name = "URL", requires = "id")]
+    pub(super) url: Option<String>,
+    /// The folder to write to
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(super) out: PathBuf,
+    /// Replace files that are there
+    #[arg(long)]
+    pub(super) force: bool,
+    /// Arguments of `serve` in the bundle, after `--`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub(super) serve: Vec<String>,
+}
+
 #[cfg(feature = "durable")]
 #[derive(Debug, Args)]
 pub(super) struct ResumeCommand {
@@ -283,6 +313,9 @@ pub(super) enum OwnCommand {
     Page(PageCommand),
     /// Write this server into the settings of programs that start MCP servers
     Install(InstallCommand),
+    /// Write this server as a bundle that hosts install (.mcpb), and as an entry of the MCP registry
+    /// (server.json)
+    Pack(PackCommand),
     /// Offer the tools to a fleet, over NATS
     #[cfg(feature = "nats")]
     Worker(WorkerCommand),

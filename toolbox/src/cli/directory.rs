@@ -8,8 +8,8 @@ const LONGEST_NAME: usize = 64;
 /// The longest description that all hosts pass on whole, in characters.
 const LONGEST_DESCRIPTION: usize = 1024;
 
-/// Returns the reasons for which a directory would refuse a tool: with corrections for a tool of the
-/// program, and as facts for one of a server, whose author is somebody else.
+/// Returns the reasons for which a directory would refuse a tool: with corrections for a tool of
+/// the program, and as facts for one of a server, whose author is somebody else.
 pub(super) fn faults(tool: &Tool) -> Vec<String> {
     let definition = tool.definition();
     let is_own = tool.source().is_none();

@@ -58,12 +58,16 @@ fn rest(wanted: &InstallCommand) -> impl Iterator<Item = &str> {
     wanted.serve.iter().map(String::as_str)
 }
 
-/// An entry with arguments that `serve` refuses would never start.
 fn refused(error: &clap::Error) -> Outcome {
+    Outcome::failed(Exit::Usage, refusal(error))
+}
+
+/// Returns why `serve` does not take its arguments: an entry with them would never start.
+pub(super) fn refusal(error: &clap::Error) -> String {
     let text = error.to_string();
     let why = text.lines().next().unwrap_or_default();
     let why = why.strip_prefix("error: ").unwrap_or(why);
-    Outcome::failed(Exit::Usage, format!("`serve` does not take what stands behind `--`: {why}"))
+    format!("`serve` does not take what stands behind `--`: {why}")
 }
 
 fn install(program: &str, words: &[&str], wanted: &InstallCommand) -> Outcome {

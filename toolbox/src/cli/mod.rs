@@ -35,6 +35,8 @@
 //! | `prompt` | `description` and `messages` as in MCP; with `--save`, `saved` and the other `content` |
 //! | `resources` | `resources`: `uri` or `uriTemplate` and the rest as in MCP, with `server` |
 //! | `read` | `contents` as in MCP; with `--save`, `saved` |
+//! | `install` | `files`: `host`, `file`, `name`, `state` (`added`, `same`, `replaced`, `refused`), `error`, `entry`, `backup` of each |
+//! | `pack` | `bundle`: `file`, `bytes`, `sha256`; `manifest`; and where it is written `server` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
 //!
 //! and in each of them `problems`: `kind` (`config`, `warning`, `server`, `withheld`, `rule`),
@@ -60,6 +62,7 @@ mod journal;
 mod live;
 mod offers;
 mod outcome;
+mod pack;
 mod page;
 mod parameters;
 mod program;
@@ -185,6 +188,7 @@ async fn of_own(toolbox: ToolBox, info: ServerInfo, line: OwnLine, program: Stri
     match line.command {
         OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
         OwnCommand::Page(wanted) => page::own(toolbox, wanted).await.print(false, &[]),
+        OwnCommand::Pack(wanted) => pack::pack(&toolbox, &info, &wanted).print(line.json, &[]),
         OwnCommand::Install(wanted) => install::own(&info.name, &wanted).print(line.json, &[]),
         #[cfg(feature = "nats")]
         OwnCommand::Worker(wanted) => worker::own(toolbox, wanted).await.print(false, &[]),
