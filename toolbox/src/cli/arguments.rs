@@ -313,8 +313,8 @@ pub(super) enum OwnCommand {
     Page(PageCommand),
     /// Write this server into the settings of programs that start MCP servers
     Install(InstallCommand),
-    /// Write this server as a bundle that hosts install (.mcpb), and as an entry of the MCP registry
-    /// (server.json)
+    /// Write this server as a bundle that hosts install (.mcpb), and as an entry of the MCP
+    /// registry (server.json)
     Pack(PackCommand),
     /// Offer the tools to a fleet, over NATS
     #[cfg(feature = "nats")]
@@ -373,8 +373,8 @@ pub(super) struct CheckCommand {
     /// Fail if all definitions have more tokens than that, by an estimate
     #[arg(long, value_name = "TOKENS")]
     pub(super) max_tokens: Option<usize>,
-    /// Fail if a directory of MCP servers would refuse a tool: one without a title or a hint whether
-    /// it changes or destroys, or with a name or description that hosts do not pass on
+    /// Fail if a directory of MCP servers would refuse a tool: one without a title or a hint
+    /// whether it changes or destroys, or with a name or description that hosts do not pass on
     #[arg(long)]
     pub(super) directory: bool,
 }
