@@ -269,6 +269,7 @@ pages! {
     arguments_page "../../docs/arguments.md" if feature = "macros";
     observing_page "../../docs/observing.md" if all(feature = "macros", feature = "audit", feature = "otel");
     taint_page "../../docs/taint.md" if feature = "macros";
+    not_send_page "../../docs/not-send.md" if feature = "macros";
     asking_page "../../docs/asking.md" if all(feature = "macros", feature = "agent");
     test_your_tools "../../docs/test-your-tools.md" if all(feature = "macros", feature = "agent");
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");

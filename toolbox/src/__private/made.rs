@@ -204,7 +204,7 @@ pub fn tidy(doc: &str) -> String {
 /// Boxes the future of a tool.
 #[inline]
 pub fn tool_future_must_be_send<'call>(
-    future: impl Future<Output = ToolResult> + Send + 'call,
+    future: impl Future<Output = ToolResult> + Send + 'call, // three ways round: docs/not-send.md
 ) -> BoxFuture<'call, ToolResult> {
     Box::pin(future)
 }
