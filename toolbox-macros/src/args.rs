@@ -93,6 +93,8 @@ pub(crate) const RESOURCE: &[OptionSpec] = &[
 
 /// The options of `#[toolset(...)]`.
 pub(crate) const TOOLSET: &[OptionSpec] = &[
+    spec("prefix", Form::Value, "prefix = \"storage\""),
+    spec("traits", Form::List, "traits(Storage)"),
     spec("with", Form::Value, "with = Self::limited"),
     spec("crate", Form::Value, "crate = my_toolbox"),
 ];

@@ -2,6 +2,7 @@
 
 mod list;
 mod toolset;
+mod traits;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -9,6 +10,7 @@ use syn::Type;
 
 pub(crate) use list::list;
 pub(crate) use toolset::{toolset, toolset_stand_in};
+pub(crate) use traits::{implementation, path_of, trait_stand_in, trait_toolset};
 
 use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
@@ -221,11 +223,13 @@ fn tool(
         }
         _ => borrowed.clone(),
     });
-    let make = match (is_async, &function.receiver) {
-        (true, None) => quote!(make_async),
-        (true, Some(_)) => quote!(make_async_of),
-        (false, None) => quote!(make_sync),
-        (false, Some(_)) => quote!(make_sync_of),
+    let make = match (is_async, &function.receiver, &model.of_trait) {
+        (true, None, _) => quote!(make_async),
+        (true, Some(_), None) => quote!(make_async_of),
+        (true, Some(_), Some(_)) => quote!(make_async_of_trait),
+        (false, None, _) => quote!(make_sync),
+        (false, Some(_), None) => quote!(make_sync_of),
+        (false, Some(_), Some(_)) => quote!(make_sync_of_trait),
     };
     let wait = function.asyncness.map(|_| quote!(.await));
     let (call, signature, refusal) = (local("call"), local("signature"), local("refusal"));
@@ -432,21 +436,26 @@ fn signature(model: &ToolModel) -> TokenStream {
     let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
         let cfgs = &argument.cfgs;
         let name = &argument.name;
-        let description = match &argument.description {
-            Text::Nothing => quote!(""),
-            Text::Known(text) if is_untidy(text) => quote!(__private::tidy(#text)),
-            Text::Known(text) => text.to_token_stream(),
-            Text::Lines(lines) => {
-                let lines = concat(lines);
-                quote!(__private::tidy(#lines))
-            }
-            Text::Value(value) => value.clone(),
-        };
+        let description = text_of(&argument.description, &quote!(__private));
         let more = keywords(at, argument);
         quote!(#(#cfgs)* #signature.argument(#name, #description) #more;)
     });
     let examples = model.examples.iter().map(|example| self::example(example, model));
     quote!(#(#arguments)* #(#examples)*)
+}
+
+/// Returns the expression of a text; `private` is the path of what expansions use.
+fn text_of(text: &Text, private: &TokenStream) -> TokenStream {
+    match text {
+        Text::Nothing => quote!(""),
+        Text::Known(text) if is_untidy(text) => quote!(#private::tidy(#text)),
+        Text::Known(text) => text.to_token_stream(),
+        Text::Lines(lines) => {
+            let lines = concat(lines);
+            quote!(#private::tidy(#lines))
+        }
+        Text::Value(value) => value.clone(),
+    }
 }
 
 fn keywords(at: usize, argument: &ArgumentModel) -> TokenStream {

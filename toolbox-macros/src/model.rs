@@ -21,6 +21,8 @@ pub(crate) struct ToolModel {
     pub(crate) kind: Kind,
     /// The URI of a resource.
     pub(crate) uri: Option<ResourceUri>,
+    /// The trait whose method it is, with its parameters.
+    pub(crate) of_trait: Option<TokenStream>,
     pub(crate) mime_type: Option<LitStr>,
     /// In milliseconds.
     pub(crate) fresh_for: Option<u64>,
@@ -167,6 +169,7 @@ impl ToolModel {
         let mut model = Self {
             kind,
             uri: None,
+            of_trait: None,
             mime_type: None,
             fresh_for: None,
             public: None,
