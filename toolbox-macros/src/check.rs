@@ -42,7 +42,45 @@ pub(crate) fn check(
         check_argument(argument, model, errors);
     }
     argument_names(model, errors);
+    check_of_several(model, errors);
     examples(model, errors);
+}
+
+/// Checks the arguments that the check over several of them takes.
+fn check_of_several(model: &ToolModel, errors: &mut Diagnostics) {
+    let Some(check) = &model.check else { return };
+    let label = model.label();
+    let names = || model.arguments.iter().map(|argument| argument.ident.unraw().to_string());
+    for name in check.arguments.iter().flatten() {
+        let written = name.unraw().to_string();
+        if names().any(|own| own == written) {
+            continue;
+        }
+        let names: Vec<String> = names().collect();
+        let names = || names.iter().map(String::as_str);
+        let error = errors
+            .error(name, format!("the check of {label} takes `{written}`, which is no argument"));
+        if let Some(near) = nearest(&written, names()) {
+            error.help(format!("did you mean `{near}`?"));
+        }
+        error.note(format!("the arguments are {}", list(names())));
+    }
+    if model.checked().next().is_none() {
+        errors
+            .error_at(check.span, format!("the check of {label} takes no argument"))
+            .help("name those that it takes by reference: `check = in_order(start, end)`");
+    }
+    if let Some(argument) = model.checked().find(|argument| !argument.cfgs.is_empty()) {
+        errors
+            .error_at(
+                check.span,
+                format!(
+                    "the check of {label} takes argument `{}`, which is there under a condition",
+                    argument.ident
+                ),
+            )
+            .help("name the arguments that are always there: `check = in_order(start, end)`");
+    }
 }
 
 fn signature(

@@ -1,5 +1,6 @@
 //! Expansion of the model to tokens: the only module that quotes code.
 
+mod checks;
 mod list;
 mod toolset;
 mod traits;
@@ -207,7 +208,9 @@ fn tool(
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
         let (cfgs, slot) = (&argument.cfgs, slot_value(at, argument));
         let take = if argument.described { quote!(take_described) } else { quote!(take) };
-        quote!(#(#cfgs)* #slot.#take())
+        let end = ends(&slot_type(argument)).1;
+        let inner = argument.check.as_ref().map(|_| quote_spanned!(end=> .slot));
+        quote!(#(#cfgs)* #slot #inner.#take())
     });
     let described = signature(model);
     let this = local("this");
@@ -238,10 +241,21 @@ fn tool(
         Some(stream) => collected(stream, function, &call, &output),
         None => finish(function, model.kind, &output),
     };
+    let has_checks = arguments.iter().any(|argument| argument.check.is_some());
+    let read = Ident::new(if has_checks { "read_checked" } else { "read" }, Span::call_site());
+    let is_read = quote!(#call.#read(&mut [#(#fills),*], &#describe));
+    let (read, is_read) = match &model.check {
+        Some(check) => {
+            let checked = checks::several(check, model, &call, &is_read);
+            (Some(checked), local("read").to_token_stream())
+        }
+        None => (None, is_read),
+    };
     let body = quote! {
         #(#slots)*
         let #describe = |#signature: &mut __private::SignatureBuilder| { #described };
-        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &#describe) {
+        #read
+        if let ::core::result::Result::Err(#refusal) = #is_read {
             return #refusal;
         }
         let #output = #called(#(#receiver,)* #(#takes),*) #wait;
@@ -422,6 +436,9 @@ fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
         } else {
             quote!(#slot_of.or(#name))
         };
+    }
+    if let Some(path) = &argument.check {
+        slot_of = checks::of_argument(argument, path, &slot_of);
     }
     quote!(#default #(#cfgs)* let #pattern = (#slot_of,);)
 }

@@ -93,7 +93,7 @@ fn with_set(block: &Trait, model: &SetModel<'_>, made: &TokenStream) -> TokenStr
             fn #is_set(&self) {}
             #hooks
             #[doc(hidden)]
-            #[allow(deprecated)]
+            #[allow(deprecated, unused_doc_comments)]
             fn #set(self: ::std::sync::Arc<Self>) -> #krate::__private::TraitSet {
                 #made
             }

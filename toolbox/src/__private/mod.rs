@@ -30,8 +30,9 @@ pub use toolbox_macros::{carrier, prompts, resources, tools};
 pub use crate::arguments::call::HandlerCall;
 pub use crate::arguments::signature::SignatureBuilder;
 // Re-exported only for a short path in compiler messages.
-pub use crate::arguments::slot::{LentSlot, OwnedSlot};
+pub use crate::arguments::slot::{CheckedSlot, Fill, LentSlot, OwnedSlot, Peek, checked};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
+pub use crate::call::CheckResult;
 pub use crate::future::BoxFuture;
 pub use crate::tool::SetOffers;
 pub use receiver::ToolReceiver;

@@ -22,7 +22,7 @@ trait Storage: Debug + ::core::marker::Send + ::core::marker::Sync + 'static {
         tool
     }
     #[doc(hidden)]
-    #[allow(deprecated)]
+    #[allow(deprecated, unused_doc_comments)]
     fn set_of_a_trait_with_toolset(
         self: ::std::sync::Arc<Self>,
     ) -> ::toolbox::__private::TraitSet {
