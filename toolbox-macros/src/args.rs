@@ -45,6 +45,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("timeout", Form::Value, "timeout = \"30s\""),
     spec("max_result_tokens", Form::Value, "max_result_tokens = 4000"),
     spec("collect", Form::Value, "collect = \"last\""),
+    spec("check", Form::Value, "check = in_order"),
     spec("blocking", Form::Flag, "blocking"),
     spec("exclusive", Form::Flag, "exclusive"),
     spec("read_only", Form::Flag, "read_only"),
@@ -93,6 +94,8 @@ pub(crate) const RESOURCE: &[OptionSpec] = &[
 
 /// The options of `#[toolset(...)]`.
 pub(crate) const TOOLSET: &[OptionSpec] = &[
+    spec("prefix", Form::Value, "prefix = \"storage\""),
+    spec("traits", Form::List, "traits(Storage)"),
     spec("with", Form::Value, "with = Self::limited"),
     spec("crate", Form::Value, "crate = my_toolbox"),
 ];
@@ -107,6 +110,7 @@ pub(crate) const COMPLETED_ARG: &[OptionSpec] = &[
     spec("range", Form::Value, "range = 1..=50"),
     spec("length", Form::Value, "length = 1..=200"),
     spec("pattern", Form::Value, "pattern = \"^[a-z]+$\""),
+    spec("check", Form::Value, "check = is_even"),
     spec("flatten", Form::Flag, "flatten"),
     spec("examples", Form::List, "examples(\"Paris\", \"Tokyo\")"),
     spec("complete", Form::Value, "complete = cities"),

@@ -11,6 +11,7 @@ use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
 use crate::literal::{self, Spelled, SuppliedType};
 use crate::model::{ArgumentModel, Text, ToolModel, type_text};
+use crate::streams;
 
 /// The longest name that every provider accepts.
 const NAME_LEN: usize = 64;
@@ -22,6 +23,8 @@ const MAX_ARGUMENTS: usize = 64;
 pub(crate) enum FunctionContext {
     Free,
     Toolset,
+    /// A trait with `#[toolset]`.
+    Trait,
 }
 
 /// Checks a tool, a prompt or a resource against all rules.
@@ -39,7 +42,45 @@ pub(crate) fn check(
         check_argument(argument, model, errors);
     }
     argument_names(model, errors);
+    check_of_several(model, errors);
     examples(model, errors);
+}
+
+/// Checks the arguments that the check over several of them takes.
+fn check_of_several(model: &ToolModel, errors: &mut Diagnostics) {
+    let Some(check) = &model.check else { return };
+    let label = model.label();
+    let names = || model.arguments.iter().map(|argument| argument.ident.unraw().to_string());
+    for name in check.arguments.iter().flatten() {
+        let written = name.unraw().to_string();
+        if names().any(|own| own == written) {
+            continue;
+        }
+        let names: Vec<String> = names().collect();
+        let names = || names.iter().map(String::as_str);
+        let error = errors
+            .error(name, format!("the check of {label} takes `{written}`, which is no argument"));
+        if let Some(near) = nearest(&written, names()) {
+            error.help(format!("did you mean `{near}`?"));
+        }
+        error.note(format!("the arguments are {}", list(names())));
+    }
+    if model.checked().next().is_none() {
+        errors
+            .error_at(check.span, format!("the check of {label} takes no argument"))
+            .help("name those that it takes by reference: `check = in_order(start, end)`");
+    }
+    if let Some(argument) = model.checked().find(|argument| !argument.cfgs.is_empty()) {
+        errors
+            .error_at(
+                check.span,
+                format!(
+                    "the check of {label} takes argument `{}`, which is there under a condition",
+                    argument.ident
+                ),
+            )
+            .help("name the arguments that are always there: `check = in_order(start, end)`");
+    }
 }
 
 fn signature(
@@ -56,17 +97,17 @@ fn signature(
                 errors
                     .error(&receiver.tokens, format!("{label} is a method"))
                     .help(format!(
-                        "write `#[toolset]` above its `impl` block, and keep `{attribute}` on the method"
+                        "write `#[toolset]` above its trait or `impl` block, and keep `{attribute}` on the method"
                     ))
                     .note("a method needs a value to be called on; a toolset is that value");
             }
-            (FunctionContext::Toolset, ReceiverKind::Mutable) => {
+            (_, ReceiverKind::Mutable) => {
                 errors
                     .error(&receiver.tokens, format!("{label} takes `&mut self`"))
                     .help("take `&self`, and keep what changes behind a `Mutex` or an atomic")
                     .note("several calls may run at once, and all share the value");
             }
-            (FunctionContext::Toolset, ReceiverKind::Value) => {
+            (_, ReceiverKind::Value) => {
                 errors
                     .error(&receiver.tokens, format!("{label} takes `self` by value"))
                     .help("take `&self`")
@@ -136,11 +177,63 @@ fn signature(
                 "`{attribute}` alone adds a type beside the function, which an `impl` block cannot hold"
             ));
     }
+    if place == FunctionContext::Trait {
+        trait_method(function, model, errors);
+    }
     if model.arguments.len() > MAX_ARGUMENTS {
         errors
             .error(&function.ident, format!("{label} has more than {MAX_ARGUMENTS} arguments"))
             .help("gather some of them in a struct, and take that with `#[arg(flatten)]`");
     }
+}
+
+/// Checks that a method of a trait can be called on a trait object.
+fn trait_method(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
+    let label = model.label();
+    if function.receiver.is_none() {
+        errors
+            .error(&function.ident, format!("{label} of a trait takes no `self`"))
+            .help("take `&self`, or move the function out of the trait")
+            .note("a call reaches the implementation by the value that it is called on");
+    }
+    if let Some(output) = &function.output
+        && literal::mentions_impl(output)
+    {
+        let stream = streams::boxed(output);
+        errors
+            .error(output, format!("{label} of a trait returns a type without a name"))
+            .help(match stream {
+                Some(boxed) => {
+                    format!("return `{boxed}`, and write `Box::pin(stream)` in each implementation")
+                }
+                None => "name the type, or return a `Box` of a trait object".to_owned(),
+            })
+            .note("each implementation has a type of its own, and a trait object has one");
+    }
+    if let Some(sized) = function.requires_sized() {
+        errors
+            .error(&sized, format!("{label} of a trait needs a `Self` of known size"))
+            .help("take the bound out")
+            .note("a trait object has no such method");
+    }
+}
+
+/// Reports an argument that the implementation of a trait's method describes.
+pub(crate) fn described_beside_trait(
+    argument: &ArgumentModel,
+    model: &ToolModel,
+    errors: &mut Diagnostics,
+) {
+    errors
+        .error(
+            &argument.ident,
+            format!(
+                "argument `{}` of {} is described on the implementation of a trait",
+                argument.ident,
+                model.label()
+            ),
+        )
+        .help("describe it in the trait: all implementations have the same arguments");
 }
 
 fn name(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {

@@ -1,7 +1,9 @@
 //! Expansion of the model to tokens: the only module that quotes code.
 
+mod checks;
 mod list;
 mod toolset;
+mod traits;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -9,6 +11,7 @@ use syn::Type;
 
 pub(crate) use list::list;
 pub(crate) use toolset::{toolset, toolset_stand_in};
+pub(crate) use traits::{implementation, path_of, trait_stand_in, trait_toolset};
 
 use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
@@ -205,7 +208,9 @@ fn tool(
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
         let (cfgs, slot) = (&argument.cfgs, slot_value(at, argument));
         let take = if argument.described { quote!(take_described) } else { quote!(take) };
-        quote!(#(#cfgs)* #slot.#take())
+        let end = ends(&slot_type(argument)).1;
+        let inner = argument.check.as_ref().map(|_| quote_spanned!(end=> .slot));
+        quote!(#(#cfgs)* #slot #inner.#take())
     });
     let described = signature(model);
     let this = local("this");
@@ -221,11 +226,13 @@ fn tool(
         }
         _ => borrowed.clone(),
     });
-    let make = match (is_async, &function.receiver) {
-        (true, None) => quote!(make_async),
-        (true, Some(_)) => quote!(make_async_of),
-        (false, None) => quote!(make_sync),
-        (false, Some(_)) => quote!(make_sync_of),
+    let make = match (is_async, &function.receiver, &model.of_trait) {
+        (true, None, _) => quote!(make_async),
+        (true, Some(_), None) => quote!(make_async_of),
+        (true, Some(_), Some(_)) => quote!(make_async_of_trait),
+        (false, None, _) => quote!(make_sync),
+        (false, Some(_), None) => quote!(make_sync_of),
+        (false, Some(_), Some(_)) => quote!(make_sync_of_trait),
     };
     let wait = function.asyncness.map(|_| quote!(.await));
     let (call, signature, refusal) = (local("call"), local("signature"), local("refusal"));
@@ -234,10 +241,21 @@ fn tool(
         Some(stream) => collected(stream, function, &call, &output),
         None => finish(function, model.kind, &output),
     };
+    let has_checks = arguments.iter().any(|argument| argument.check.is_some());
+    let read = Ident::new(if has_checks { "read_checked" } else { "read" }, Span::call_site());
+    let is_read = quote!(#call.#read(&mut [#(#fills),*], &#describe));
+    let (read, is_read) = match &model.check {
+        Some(check) => {
+            let checked = checks::several(check, model, &call, &is_read);
+            (Some(checked), local("read").to_token_stream())
+        }
+        None => (None, is_read),
+    };
     let body = quote! {
         #(#slots)*
         let #describe = |#signature: &mut __private::SignatureBuilder| { #described };
-        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &#describe) {
+        #read
+        if let ::core::result::Result::Err(#refusal) = #is_read {
             return #refusal;
         }
         let #output = #called(#(#receiver,)* #(#takes),*) #wait;
@@ -419,6 +437,9 @@ fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
             quote!(#slot_of.or(#name))
         };
     }
+    if let Some(path) = &argument.check {
+        slot_of = checks::of_argument(argument, path, &slot_of);
+    }
     quote!(#default #(#cfgs)* let #pattern = (#slot_of,);)
 }
 
@@ -432,21 +453,26 @@ fn signature(model: &ToolModel) -> TokenStream {
     let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
         let cfgs = &argument.cfgs;
         let name = &argument.name;
-        let description = match &argument.description {
-            Text::Nothing => quote!(""),
-            Text::Known(text) if is_untidy(text) => quote!(__private::tidy(#text)),
-            Text::Known(text) => text.to_token_stream(),
-            Text::Lines(lines) => {
-                let lines = concat(lines);
-                quote!(__private::tidy(#lines))
-            }
-            Text::Value(value) => value.clone(),
-        };
+        let description = text_of(&argument.description, &quote!(__private));
         let more = keywords(at, argument);
         quote!(#(#cfgs)* #signature.argument(#name, #description) #more;)
     });
     let examples = model.examples.iter().map(|example| self::example(example, model));
     quote!(#(#arguments)* #(#examples)*)
+}
+
+/// Returns the expression of a text; `private` is the path of what expansions use.
+fn text_of(text: &Text, private: &TokenStream) -> TokenStream {
+    match text {
+        Text::Nothing => quote!(""),
+        Text::Known(text) if is_untidy(text) => quote!(#private::tidy(#text)),
+        Text::Known(text) => text.to_token_stream(),
+        Text::Lines(lines) => {
+            let lines = concat(lines);
+            quote!(#private::tidy(#lines))
+        }
+        Text::Value(value) => value.clone(),
+    }
 }
 
 fn keywords(at: usize, argument: &ArgumentModel) -> TokenStream {

@@ -47,6 +47,9 @@ fn of_argument(option: &str) -> Option<&'static str> {
         "complete" | "completer" | "completion" | "autocomplete" | "suggest" | "suggestions" => {
             "write `complete = cities`, in prompts and resources alone: tools have no completion"
         }
+        "validate" | "validator" | "garde" | "custom" | "verify" | "assert" => {
+            "name a function that takes the argument by reference: `check = is_even`, or `check = toolbox::rules::garde` for a type that derives `Validate`"
+        }
         "skip" | "state" | "context" | "inject" | "from_context" | "ctx" => STATE,
         _ => return None,
     })
@@ -83,6 +86,9 @@ fn of_tool(option: &str) -> Option<&'static str> {
         | "requires_confirmation"
         | "dangerous"
         | "permission" => "write `approval`",
+        "validate" | "validator" | "garde" | "verify" | "assert" => {
+            "name a function over several arguments: `check = in_order(start, end)`"
+        }
         "hidden" | "defer" | "defer_loading" | "lazy" => "write `deferred`",
         "tag" | "category" | "group" | "categories" | "groups" | "keywords" => {
             "write `tags(\"docs\", \"search\")`"

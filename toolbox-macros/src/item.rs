@@ -1,10 +1,10 @@
 //! A function with its signature parsed and its body kept as tokens.
 
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt as _};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::token::{Brace, Paren};
+use syn::token::Paren;
 use syn::{Attribute, Generics, Ident, Token, Type, Visibility};
 
 use crate::kind::Kind;
@@ -28,7 +28,8 @@ pub(crate) struct Function {
     /// Only `extern` functions have it, and those are refused.
     variadic: Option<Token![...]>,
     pub(crate) output: Option<Type>,
-    body: TokenStream,
+    /// The body in braces, or the `;` of a method that a trait requires.
+    pub(crate) body: TokenStream,
 }
 
 /// A `self` argument.
@@ -108,6 +109,19 @@ impl Function {
         let types = self.arguments.iter().map(|argument| &argument.ty).chain(&self.output);
         types.into_iter().find_map(|ty| mention(ty.to_token_stream(), "Self"))
     }
+
+    /// Returns the `Sized` of a `where Self: Sized`.
+    pub(crate) fn requires_sized(&self) -> Option<Ident> {
+        let mut predicates =
+            self.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+        predicates.find_map(|predicate| match predicate {
+            syn::WherePredicate::Type(bounded) => {
+                mention(bounded.bounded_ty.to_token_stream(), "Self")?;
+                mention(bounded.bounds.to_token_stream(), "Sized")
+            }
+            _ => None,
+        })
+    }
 }
 
 /// Returns the first occurrence of an identifier.
@@ -124,7 +138,7 @@ pub(crate) fn kind_of(attribute: &Attribute) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| is_named(attribute, kind.noun()))
 }
 
-fn is_ours(attribute: &Attribute) -> bool {
+pub(crate) fn is_ours(attribute: &Attribute) -> bool {
     kind_of(attribute).is_some()
 }
 
@@ -313,150 +327,6 @@ impl ToTokens for Function {
         }
         generics.where_clause.to_tokens(tokens);
         body.to_tokens(tokens);
-    }
-}
-
-/// An `impl` block whose methods may be tools, prompts and resources.
-#[allow(clippy::struct_field_names, reason = "`impl` is a keyword")]
-pub(crate) struct Impl {
-    attrs: Vec<Attribute>,
-    unsafety: Option<Token![unsafe]>,
-    impl_token: Token![impl],
-    pub(crate) generics: Generics,
-    /// The tokens between the generics and `for`, for an implementation of a trait.
-    pub(crate) of_trait: Option<(Type, Token![for])>,
-    pub(crate) self_ty: Type,
-    pub(crate) items: Vec<ImplItem>,
-}
-
-/// One item of an `impl` block.
-pub(crate) enum ImplItem {
-    /// A method with an attribute of this crate, of the kind that the first one makes.
-    Marked(Kind, Box<Function>),
-    /// Any other item, without this crate's attributes.
-    Other(TokenStream),
-    /// An item with an attribute of this crate that is not a function.
-    Broken(Kind, TokenStream, syn::Error),
-}
-
-impl Parse for Impl {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let attrs = input.call(Attribute::parse_outer)?;
-        let unsafety = input.parse()?;
-        let impl_token = input.parse().map_err(|error: syn::Error| {
-            syn::Error::new(
-                error.span(),
-                "`#[toolset]` goes on an `impl` block\nhelp: write it above `impl Type { .. }`, and `#[tool]` on its methods",
-            )
-        })?;
-        let mut generics: Generics = input.parse()?;
-        let first: Type = input.parse()?;
-        let (of_trait, self_ty) = if input.peek(Token![for]) {
-            (Some((first, input.parse()?)), input.parse()?)
-        } else {
-            (None, first)
-        };
-        generics.where_clause = input.parse()?;
-        let inside;
-        syn::braced!(inside in input);
-        let mut items = Vec::new();
-        while !inside.is_empty() {
-            items.push(parse_impl_item(&inside)?);
-        }
-        Ok(Self { attrs, unsafety, impl_token, generics, of_trait, self_ty, items })
-    }
-}
-
-fn parse_impl_item(input: ParseStream<'_>) -> syn::Result<ImplItem> {
-    let ahead = input.fork();
-    let attrs = ahead.call(Attribute::parse_outer)?;
-    let item = take_item(input)?;
-    let Some(kind) = attrs.iter().find_map(kind_of) else { return Ok(ImplItem::Other(item)) };
-    match syn::parse2(item.clone()) {
-        Ok(function) => Ok(ImplItem::Marked(kind, Box::new(function))),
-        Err(error) => Ok(ImplItem::Broken(kind, unmarked(item), error)),
-    }
-}
-
-/// Takes tokens up to the end of an item: a `;` or a braced body.
-fn take_item(input: ParseStream<'_>) -> syn::Result<TokenStream> {
-    let mut tokens = TokenStream::new();
-    while !input.is_empty() {
-        let token: TokenTree = input.parse()?;
-        let last = match &token {
-            TokenTree::Punct(punct) => punct.as_char() == ';',
-            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-            _ => false,
-        };
-        tokens.extend([token]);
-        if last {
-            break;
-        }
-    }
-    Ok(tokens)
-}
-
-/// Removes this crate's attributes from an item.
-fn unmarked(item: TokenStream) -> TokenStream {
-    let parse = |input: ParseStream<'_>| {
-        let attrs = input.call(Attribute::parse_outer)?;
-        let attrs = attrs.into_iter().filter(|attribute| !is_ours(attribute));
-        let rest: TokenStream = input.parse()?;
-        let mut tokens = TokenStream::new();
-        tokens.append_all(attrs);
-        tokens.extend(rest);
-        Ok(tokens)
-    };
-    syn::parse::Parser::parse2(parse, item).unwrap_or_default()
-}
-
-impl ToTokens for Impl {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        let Self { attrs, unsafety, impl_token, generics, self_ty, .. } = self;
-        tokens.append_all(attrs);
-        unsafety.to_tokens(tokens);
-        impl_token.to_tokens(tokens);
-        generics.to_tokens(tokens);
-        if let Some((path, token)) = &self.of_trait {
-            path.to_tokens(tokens);
-            token.to_tokens(tokens);
-        }
-        self_ty.to_tokens(tokens);
-        generics.where_clause.to_tokens(tokens);
-        Brace::default().surround(tokens, |tokens| {
-            for item in &self.items {
-                match item {
-                    ImplItem::Marked(_, function) => function.to_tokens(tokens),
-                    ImplItem::Other(other) | ImplItem::Broken(_, other, _) => {
-                        other.to_tokens(tokens);
-                    }
-                }
-            }
-        });
-    }
-}
-
-impl Impl {
-    pub(crate) fn span(&self) -> Span {
-        self.impl_token.span
-    }
-
-    /// Returns the first lifetime in the type other than `'static`.
-    pub(crate) fn borrows(&self) -> Option<TokenStream> {
-        let mut tokens = self.self_ty.to_token_stream().into_iter();
-        while let Some(token) = tokens.next() {
-            match (token, tokens.clone().next()) {
-                (TokenTree::Punct(tick), Some(TokenTree::Ident(name)))
-                    if tick.as_char() == '\'' && name != "static" =>
-                {
-                    return Some(
-                        [TokenTree::Punct(tick), TokenTree::Ident(name)].into_iter().collect(),
-                    );
-                }
-                _ => {}
-            }
-        }
-        None
     }
 }
 

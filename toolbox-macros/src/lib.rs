@@ -4,6 +4,7 @@
 #![allow(missing_docs, reason = "the macros are documented where `toolbox` re-exports them")]
 
 mod args;
+mod block;
 mod check;
 mod constraints;
 mod diag;

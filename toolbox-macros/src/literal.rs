@@ -446,3 +446,48 @@ pub(crate) fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
     }
     out.into_iter().collect()
 }
+
+/// Names the lifetimes that a type of an argument leaves out, which are those of `&` and `'_`.
+///
+/// The arguments of functions, as in `Fn(&str)`, have lifetimes of their own.
+pub(crate) fn with_elided_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
+    use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, TokenTree};
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Group(group) => {
+                let is_of_function = group.delimiter() == Delimiter::Parenthesis
+                    && matches!(out.last(), Some(TokenTree::Ident(_)));
+                if is_of_function {
+                    out.push(group.into());
+                    continue;
+                }
+                let inner = with_elided_lifetimes(group.stream(), name);
+                let mut changed = Group::new(group.delimiter(), inner);
+                changed.set_span(group.span());
+                out.push(changed.into());
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
+                out.push(punct.into());
+                out.extend(tokens.next().map(|written| match written {
+                    TokenTree::Ident(ident) if ident == "_" => {
+                        Ident::new(name, ident.span()).into()
+                    }
+                    written => written,
+                }));
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '&' => {
+                let span = punct.span();
+                out.push(punct.into());
+                if !matches!(tokens.peek(), Some(TokenTree::Punct(p)) if p.as_char() == '\'') {
+                    let mut quote = Punct::new('\'', Spacing::Joint);
+                    quote.set_span(span);
+                    out.extend([quote.into(), Ident::new(name, span).into()]);
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    out.into_iter().collect()
+}

@@ -21,6 +21,8 @@ pub(crate) struct ToolModel {
     pub(crate) kind: Kind,
     /// The URI of a resource.
     pub(crate) uri: Option<ResourceUri>,
+    /// The trait whose method it is, with its parameters.
+    pub(crate) of_trait: Option<TokenStream>,
     pub(crate) mime_type: Option<LitStr>,
     /// In milliseconds.
     pub(crate) fresh_for: Option<u64>,
@@ -45,6 +47,8 @@ pub(crate) struct ToolModel {
     pub(crate) stream: Option<StreamModel>,
     pub(crate) hints: Hints,
     pub(crate) tags: Vec<LitStr>,
+    /// The function that checks several arguments.
+    pub(crate) check: Option<Check>,
     pub(crate) examples: Vec<Example>,
     pub(crate) arguments: Vec<ArgumentModel>,
 }
@@ -93,6 +97,14 @@ pub(crate) struct Example {
     pub(crate) fields: Vec<(Ident, TokenStream)>,
 }
 
+/// The value of `check` over several arguments: `path` or `path(start, end)`.
+pub(crate) struct Check {
+    pub(crate) path: syn::Path,
+    /// The arguments that it takes; all without a list.
+    pub(crate) arguments: Option<Vec<Ident>>,
+    pub(crate) span: Span,
+}
+
 /// One argument.
 pub(crate) struct ArgumentModel {
     /// The name for the model.
@@ -110,6 +122,8 @@ pub(crate) struct ArgumentModel {
     pub(crate) range: Option<(Range, Span)>,
     pub(crate) length: Option<(Range, Span)>,
     pub(crate) pattern: Option<LitStr>,
+    /// The function that checks it.
+    pub(crate) check: Option<syn::Path>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
     /// The function that completes it.
@@ -167,6 +181,7 @@ impl ToolModel {
         let mut model = Self {
             kind,
             uri: None,
+            of_trait: None,
             mime_type: None,
             fresh_for: None,
             public: None,
@@ -183,6 +198,7 @@ impl ToolModel {
             stream: None,
             hints: Hints::default(),
             tags: Vec::new(),
+            check: None,
             examples: Vec::new(),
             arguments: Vec::new(),
         };
@@ -208,6 +224,20 @@ impl ToolModel {
     /// Returns the text that tells one from another in a box: the name, or the URI of a resource.
     pub(crate) fn key(&self) -> String {
         self.uri.as_ref().map_or_else(|| self.name.clone(), |uri| uri.text.value())
+    }
+
+    /// Returns the arguments that the check over several of them takes, in its order; without a
+    /// list all but those that the program supplies by their spelling.
+    pub(crate) fn checked(&self) -> impl Iterator<Item = &ArgumentModel> {
+        let listed = self.check.as_ref().and_then(|check| check.arguments.as_ref());
+        let named = listed
+            .into_iter()
+            .flatten()
+            .filter_map(|name| self.arguments.iter().find(|argument| argument.ident == *name));
+        let all = self.arguments.iter().filter(move |argument| {
+            listed.is_none() && crate::literal::supplied(&argument.ty).is_none()
+        });
+        named.chain(all)
     }
 
     /// Returns the name in messages, such as `` tool `search` ``.
@@ -339,6 +369,7 @@ impl ToolModel {
                 self.hints.open_world = truth(option, help, errors);
             }
             "tags" => self.tags = tags(option, errors),
+            "check" => self.check = check(option, errors),
             "example" => self.examples.extend(example(option, errors)),
             _ => {}
         }
@@ -439,6 +470,40 @@ fn tags(option: &Opt, errors: &mut Diagnostics) -> Vec<LitStr> {
     tags
 }
 
+fn check(option: &Opt, errors: &mut Diagnostics) -> Option<Check> {
+    let parse = |input: syn::parse::ParseStream<'_>| {
+        let path = input.parse()?;
+        let arguments = if input.peek(syn::token::Paren) {
+            let inside;
+            syn::parenthesized!(inside in input);
+            let list = inside.parse_terminated(Ident::parse_any, Token![,])?;
+            Some(list.into_iter().collect())
+        } else {
+            None
+        };
+        Ok(Check { path, arguments, span: option.ident.span() })
+    };
+    let check = parse.parse2(args::ungrouped(option.value.clone())).ok();
+    if check.is_none() {
+        errors
+            .error(&option.value, "the value of `check` is not a function")
+            .help("name a function and the arguments that it takes by reference: `check = in_order(start, end)`")
+            .note("it returns `Result<(), E>`, whose error says what is wrong");
+    }
+    check
+}
+
+fn check_of_argument(option: &Opt, errors: &mut Diagnostics) -> Option<syn::Path> {
+    let path = syn::parse2::<syn::Path>(args::ungrouped(option.value.clone())).ok();
+    if path.is_none() {
+        errors
+            .error(&option.value, "the value of `check` is not the name of a function")
+            .help("name a function that takes the argument by reference: `check = is_even`")
+            .note("it returns `Result<(), E>`, whose error says what is wrong");
+    }
+    path
+}
+
 fn example(option: &Opt, errors: &mut Diagnostics) -> Option<Example> {
     let mut fields = Vec::new();
     for element in option.elements() {
@@ -510,6 +575,7 @@ impl ArgumentModel {
             range: None,
             length: None,
             pattern: None,
+            check: None,
             examples: Vec::new(),
             flatten: None,
             complete: None,
@@ -549,6 +615,7 @@ impl ArgumentModel {
                 *place = Some((range, span));
             }
             "pattern" => self.pattern = option.string(errors),
+            "check" => self.check = check_of_argument(option, errors),
             "examples" => self.examples = option.elements(),
             "flatten" => self.flatten = Some(option.ident.span()),
             "complete" => self.complete = Some(option.value.clone()),

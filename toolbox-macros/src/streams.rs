@@ -114,3 +114,17 @@ fn argument<'a>(ty: &'a Type, names: &[&str]) -> Option<&'a Type> {
         _ => None,
     })
 }
+
+/// Returns the trait object of an `impl Stream`, as it is written.
+pub(crate) fn boxed(output: &Type) -> Option<String> {
+    let Type::ImplTrait(stream) = output else { return None };
+    bound_item(&stream.bounds)?;
+    let mut bounds = stream.bounds.to_token_stream().to_string();
+    for bound in ["Send", "'_"] {
+        if !bounds.contains(bound) {
+            bounds = format!("{bounds} + {bound}");
+        }
+    }
+    let object = syn::parse_str(&format!("Pin<Box<dyn {bounds}>>")).ok()?;
+    Some(crate::model::type_text(&object))
+}

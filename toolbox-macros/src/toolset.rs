@@ -1,73 +1,146 @@
-//! `#[toolset] impl`: one value, several tools, prompts and resources.
+//! `#[toolset]`: one value, several tools, prompts and resources, by the methods of its type or of
+//! a trait.
+
+mod of_trait;
 
 use proc_macro2::TokenStream;
-use quote::ToTokens as _;
+use quote::ToTokens;
 use syn::ext::IdentExt;
 
-use crate::args;
+use crate::args::{self, Opt};
+use crate::block::{Block, Impl, ImplItem, Trait};
 use crate::check::{self, FunctionContext};
 use crate::diag::Diagnostics;
 use crate::expand;
-use crate::item::{self, Function, Impl, ImplItem};
+use crate::item::{self, Function};
 use crate::kind::Kind;
 use crate::model::{self, ToolModel};
 use crate::uri::ResourceUri;
 
-/// Expands `#[toolset]` on an `impl` block.
+/// A toolset: the options of `#[toolset(...)]`, and the methods that the model sees.
+pub(crate) struct SetModel<'a> {
+    pub(crate) krate: TokenStream,
+    /// The function that changes each tool.
+    pub(crate) with: Option<syn::Path>,
+    /// The traits with `#[toolset]` whose tools are among those of the set.
+    pub(crate) traits: Vec<syn::Path>,
+    pub(crate) methods: Vec<(&'a Function, ToolModel)>,
+}
+
+/// Expands `#[toolset]` on an `impl` block or a trait.
 pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
-    let block: Impl = match syn::parse2(item.clone()) {
-        Ok(block) => block,
+    match syn::parse2(item.clone()) {
+        Ok(Block::Impl(block)) if block.of_trait.is_some() => of_trait::expand(options, &block),
+        Ok(Block::Impl(block)) => of_type(options, &block),
+        Ok(Block::Trait(block)) => of_every_implementor(options, &block),
         Err(error) => {
             let error = error.into_compile_error();
-            return [item.clone(), error].into_iter().collect();
+            [item.clone(), error].into_iter().collect()
         }
-    };
+    }
+}
+
+/// Expands `#[toolset]` on an `impl` block of a type itself.
+fn of_type(options: TokenStream, block: &Impl) -> TokenStream {
     let mut errors = Diagnostics::default();
-    let own = args::parse(options, args::TOOLSET, "#[toolset(...)]", &mut errors);
-    let krate = model::krate(&own, &mut errors);
-    let with = own.iter().find(|option| option.name == "with");
-    let with = with.and_then(|option| {
-        let path = syn::parse2::<syn::Path>(args::ungrouped(option.value.clone())).ok();
-        if path.is_none() {
-            errors
-                .error(&option.value, "the value of `with` is not a path")
-                .help("name a function that takes `&Arc<Self>` and a `Tool`, and returns a `Tool`: `with = Self::limited`");
-        }
-        path
-    });
-    if let Some((path, _)) = &block.of_trait {
-        errors
-            .error(path, "`#[toolset]` is on the implementation of a trait")
-            .help("write it above an `impl Type { .. }` of the type itself");
+    let set = SetModel::read(options, &block.items, None, block.span(), &mut errors);
+    if let Some(lifetime) = block.borrows() {
+        borrows(&lifetime, &mut errors);
     }
-    if block.of_trait.is_none()
-        && let Some(lifetime) = block.borrows()
-    {
-        errors
-            .error(&lifetime, "this toolset borrows")
-            .help("own what it holds, or share it behind an `Arc`")
-            .note("a box keeps its tools for as long as it lives, and calls them from any thread");
-    }
-    let methods: Vec<Method<'_>> =
-        block.items.iter().filter_map(|item| read(item, &krate, &mut errors)).collect();
-    if methods.is_empty() && errors.is_empty() {
-        errors
-            .error_at(block.span(), "this toolset has no tool")
-            .help("write `#[tool]` above each method that the model may call")
-            .note("methods may be prompts and resources too, by `#[prompt]` and `#[resource(\"..\")]`");
-    }
-    same_names(&methods, &mut errors);
     if errors.is_empty() {
-        let set = expand::toolset(&block, &krate, &methods, with.as_ref());
+        let set = expand::toolset(block, &set);
         [block.into_token_stream(), set].into_iter().collect()
     } else {
         // Without the implementation, every use of the set would be a further error.
-        let stand_in = (block.of_trait.is_none() && block.borrows().is_none())
-            .then(|| expand::toolset_stand_in(&block, &krate));
+        let stand_in =
+            block.borrows().is_none().then(|| expand::toolset_stand_in(block, &set.krate));
         [block.into_token_stream(), stand_in.unwrap_or_default(), errors.into_tokens()]
             .into_iter()
             .collect()
     }
+}
+
+/// Expands `#[toolset]` on a trait.
+fn of_every_implementor(options: TokenStream, block: &Trait) -> TokenStream {
+    let mut errors = Diagnostics::default();
+    let (path, span) = (Some(expand::path_of(block)), block.trait_token.span);
+    let set = SetModel::read(options, &block.items, path, span, &mut errors);
+    if let Some(lifetime) = block.generics.lifetimes().next() {
+        borrows(&lifetime.lifetime, &mut errors);
+    }
+    if errors.is_empty() {
+        expand::trait_toolset(block, &set)
+    } else {
+        let stand_in = expand::trait_stand_in(block, &set);
+        [stand_in, errors.into_tokens()].into_iter().collect()
+    }
+}
+
+fn borrows(lifetime: &impl ToTokens, errors: &mut Diagnostics) {
+    errors
+        .error(lifetime, "this toolset borrows")
+        .help("own what it holds, or share it behind an `Arc`")
+        .note("a box keeps its tools for as long as it lives, and calls them from any thread");
+}
+
+impl<'a> SetModel<'a> {
+    /// Reads the options and the items of a block; errors are added to `errors`.
+    fn read(
+        options: TokenStream,
+        items: &'a [ImplItem],
+        of_trait: Option<TokenStream>,
+        span: proc_macro2::Span,
+        errors: &mut Diagnostics,
+    ) -> Self {
+        let own = args::parse(options, args::TOOLSET, "#[toolset(...)]", errors);
+        let krate = model::krate(&own, errors);
+        let option = |name| own.iter().find(|option| option.name == name);
+        let with = option("with").and_then(|option| with(option, errors));
+        let traits = option("traits").map(|option| traits(option, errors)).unwrap_or_default();
+        let prefix = option("prefix").and_then(|option| option.string(errors));
+        let block = BlockOptions { krate: &krate, prefix, of_trait };
+        let methods: Vec<_> = items.iter().filter_map(|item| read(item, &block, errors)).collect();
+        if methods.is_empty() && option("traits").is_none() && errors.is_empty() {
+            errors
+                .error_at(span, "this toolset has no tool")
+                .help("write `#[tool]` above each method that the model may call")
+                .note("methods may be prompts and resources too, by `#[prompt]` and `#[resource(\"..\")]`");
+        }
+        same_names(&methods, errors);
+        Self { krate, with, traits, methods }
+    }
+}
+
+fn with(option: &Opt, errors: &mut Diagnostics) -> Option<syn::Path> {
+    let path = syn::parse2::<syn::Path>(args::ungrouped(option.value.clone())).ok();
+    if path.is_none() {
+        errors
+            .error(&option.value, "the value of `with` is not a path")
+            .help("name a function that takes `&Arc<Self>` and a `Tool`, and returns a `Tool`: `with = Self::limited`");
+    }
+    path
+}
+
+fn traits(option: &Opt, errors: &mut Diagnostics) -> Vec<syn::Path> {
+    let parse = syn::punctuated::Punctuated::<syn::Path, syn::Token![,]>::parse_terminated;
+    match syn::parse::Parser::parse2(parse, option.value.clone()) {
+        Ok(paths) if !paths.is_empty() => paths.into_iter().collect(),
+        _ => {
+            errors
+                .error(&option.ident, "the value of `traits` is not a list of traits")
+                .help("name traits that have `#[toolset]` above them: `traits(Storage, Search)`");
+            Vec::new()
+        }
+    }
+}
+
+/// The options of a block that its methods have.
+struct BlockOptions<'a> {
+    krate: &'a TokenStream,
+    /// Stands before the names of tools and prompts.
+    prefix: Option<syn::LitStr>,
+    /// The trait that the block is, with its parameters.
+    of_trait: Option<TokenStream>,
 }
 
 /// A method of a toolset, and the model of what it becomes.
@@ -75,7 +148,7 @@ type Method<'a> = (&'a Function, ToolModel);
 
 fn read<'a>(
     item: &'a ImplItem,
-    krate: &TokenStream,
+    block: &BlockOptions<'_>,
     errors: &mut Diagnostics,
 ) -> Option<Method<'a>> {
     let (kind, function) = match item {
@@ -90,28 +163,7 @@ fn read<'a>(
             return None;
         }
     };
-    let attribute = kind.attribute();
-    let mut written = TokenStream::new();
-    if let Some(own) = function.ours.first() {
-        match &own.meta {
-            syn::Meta::List(list) => written = list.tokens.clone(),
-            syn::Meta::NameValue(_) => {
-                let noun = kind.noun();
-                let options = match kind {
-                    Kind::Resource => "\"notes://{id}\"",
-                    Kind::Tool | Kind::Prompt => "name = \"...\"",
-                };
-                errors
-                    .error(own, format!("`{attribute}` takes its options in parentheses"))
-                    .help(format!("write `#[{noun}({options})]`"));
-                return None;
-            }
-            syn::Meta::Path(_) => {}
-        }
-    }
-    if let Some(second) = function.ours.get(1) {
-        item::second_attribute(kind, second, errors);
-    }
+    let written = options_of(kind, function, errors)?;
     let (uri, written) = match kind {
         Kind::Resource => ResourceUri::split_off(written, function, errors),
         Kind::Tool | Kind::Prompt => (None, written),
@@ -130,13 +182,60 @@ fn read<'a>(
         };
     }
     let mut model = ToolModel::read(kind, function, &options, errors);
-    model.krate.clone_from(krate);
-    check::check(function, &model, FunctionContext::Toolset, errors);
+    model.krate.clone_from(block.krate);
+    model.of_trait.clone_from(&block.of_trait);
+    if let Some(prefix) = &block.prefix {
+        prefixed(&mut model, prefix, errors);
+    }
+    let place = match block.of_trait {
+        Some(_) => FunctionContext::Trait,
+        None => FunctionContext::Toolset,
+    };
+    check::check(function, &model, place, errors);
     if let Some(uri) = &uri {
         uri.check(&model, errors);
     }
     model.uri = uri;
     Some((function, model))
+}
+
+/// Returns the options in the attribute of a method.
+fn options_of(kind: Kind, function: &Function, errors: &mut Diagnostics) -> Option<TokenStream> {
+    if let Some(second) = function.ours.get(1) {
+        item::second_attribute(kind, second, errors);
+    }
+    let own = function.ours.first()?;
+    match &own.meta {
+        syn::Meta::List(list) => Some(list.tokens.clone()),
+        syn::Meta::NameValue(_) => {
+            let (attribute, noun) = (kind.attribute(), kind.noun());
+            let options = match kind {
+                Kind::Resource => "\"notes://{id}\"",
+                Kind::Tool | Kind::Prompt => "name = \"...\"",
+            };
+            errors
+                .error(own, format!("`{attribute}` takes its options in parentheses"))
+                .help(format!("write `#[{noun}({options})]`"));
+            None
+        }
+        syn::Meta::Path(_) => Some(TokenStream::new()),
+    }
+}
+
+/// Puts the prefix of the set before the name, as `Tool::prefixed` does.
+fn prefixed(model: &mut ToolModel, prefix: &syn::LitStr, errors: &mut Diagnostics) {
+    if model.kind == Kind::Resource {
+        return;
+    }
+    if let Some(value) = &model.name_value {
+        errors
+            .error(
+                value,
+                format!("{} has a constant as its name, and the set a prefix", model.label()),
+            )
+            .help("write the name as text: `name = \"read\"`");
+    }
+    model.name = format!("{}_{}", prefix.value(), model.name);
 }
 
 fn same_names(methods: &[Method<'_>], errors: &mut Diagnostics) {

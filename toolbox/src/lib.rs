@@ -51,6 +51,7 @@
 //! | watch calls and runs | the module [`event`] |
 //! | export metrics and traces by OpenTelemetry | the module `otel` (feature `otel`) |
 //! | keep a record that shows changes | the module `audit` (feature `audit`) |
+//! | run the rules of `garde` or `validator` on arguments | the module `rules` (features `garde`, `validator`) |
 //! | count what runs cost, and limit it | the modules [`cost`] and `prices` (feature `prices`) |
 //! | work in the background | [`Completion`](context::Completion), [`JobId`](call::JobId), [`ToolContext::with_completions`] |
 //!
@@ -142,6 +143,8 @@ pub mod provider;
 pub mod resource;
 #[cfg(feature = "results")]
 pub mod results;
+#[cfg(any(feature = "garde", feature = "validator"))]
+pub mod rules;
 pub mod schema;
 #[cfg(feature = "search")]
 pub mod search;

@@ -64,10 +64,43 @@ pub mod docs {
             "set"
         }
     }
+
+    /// A trait of tools.
+    #[toolset]
+    pub trait Named: std::fmt::Debug {
+        /// Renames it.
+        #[tool]
+        async fn rename(&self, name: &str) -> String;
+
+        /// Returns whether it is renamed.
+        #[tool]
+        async fn is_renamed(&self) -> bool {
+            self.rename("a").await == "a"
+        }
+
+        /// Returns the length.
+        fn length(&self) -> usize;
+    }
+
+    #[toolset]
+    impl Named for Set {
+        /// Does not rename it.
+        #[tool(title = "Rename")]
+        async fn rename(&self, name: &str) -> String {
+            name.to_owned()
+        }
+
+        fn length(&self) -> usize {
+            3
+        }
+    }
 }
 
 fn main() {
     let toolbox = ToolBox::from(tools![docs::search, docs::count]);
     toolbox.register(docs::Set);
     assert_eq!(toolbox.len(), 4);
+    let named: std::sync::Arc<dyn docs::Named> = std::sync::Arc::new(docs::Set);
+    toolbox.register(named);
+    assert_eq!(toolbox.len(), 6);
 }

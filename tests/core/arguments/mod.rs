@@ -1,6 +1,7 @@
 //! Arguments: reading, checking, repairing.
 
 mod agreement;
+mod checks;
 mod edges;
 mod hostile_text;
 mod reading;

@@ -5,3 +5,4 @@ mod error_data;
 mod made;
 mod media;
 mod names;
+mod traits;

@@ -195,6 +195,44 @@ fn prompts_and_resources_of_a_toolset() {
 }
 
 #[test]
+fn a_trait_and_its_implementation() {
+    let of_trait = crate::toolset::expand(
+        quote!(prefix = "storage"),
+        &quote! {
+            trait Storage: Debug {
+                /// Reads a text.
+                #[tool]
+                async fn read(&self, key: &str) -> String;
+
+                /// Counts the texts.
+                #[cfg(counts)]
+                #[tool]
+                fn count(&self) -> usize {
+                    0
+                }
+
+                fn helper(&self);
+            }
+        },
+    );
+    let of_type = crate::toolset::expand(
+        quote!(),
+        &quote! {
+            impl Storage for Disk {
+                /// Reads a file.
+                #[tool(title = "Read")]
+                async fn read(&self, key: &str) -> String {
+                    key.to_owned()
+                }
+
+                fn helper(&self) {}
+            }
+        },
+    );
+    check("trait", &quote!(#of_trait #of_type));
+}
+
+#[test]
 fn a_function_with_a_mistake() {
     let expansion = crate::function_tokens(
         crate::kind::Kind::Tool,

@@ -25,7 +25,7 @@ pub fn completer<M>(completer: impl Completer<M>) -> Tool {
     note = "write `fn(&self, &CompletionRequest) -> Vec<String>`, or `async fn(self: Arc<Self>, CompletionRequest) -> Vec<String>`; both may return a `Result` with a `ToolError`",
     note = "a function of the request alone is one too: `fn(&CompletionRequest) -> Vec<String>`"
 )]
-pub trait MethodCompleter<S, M> {
+pub trait MethodCompleter<S: ?Sized, M> {
     #[doc(hidden)]
     fn tool_of(self, set: &Arc<S>) -> Tool;
 }
@@ -35,14 +35,14 @@ pub trait MethodCompleter<S, M> {
 pub struct WithoutSet<M>(PhantomData<M>);
 
 #[diagnostic::do_not_recommend]
-impl<S, M, C: Completer<M>> MethodCompleter<S, WithoutSet<M>> for C {
+impl<S: ?Sized, M, C: Completer<M>> MethodCompleter<S, WithoutSet<M>> for C {
     fn tool_of(self, _: &Arc<S>) -> Tool {
         completing(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<S, F, T> MethodCompleter<S, fn(&S, &CompletionRequest) -> T> for F
+impl<S: ?Sized, F, T> MethodCompleter<S, fn(&S, &CompletionRequest) -> T> for F
 where
     S: Send + Sync + 'static,
     F: Fn(&S, &CompletionRequest) -> T + Send + Sync + 'static,
@@ -55,7 +55,7 @@ where
 }
 
 #[diagnostic::do_not_recommend]
-impl<S, F, Fut, T> MethodCompleter<S, fn(Arc<S>, CompletionRequest) -> (Fut, T)> for F
+impl<S: ?Sized, F, Fut, T> MethodCompleter<S, fn(Arc<S>, CompletionRequest) -> (Fut, T)> for F
 where
     S: Send + Sync + 'static,
     F: Fn(Arc<S>, CompletionRequest) -> Fut + Send + Sync + 'static,
@@ -73,7 +73,7 @@ where
 
 /// Returns the tool that runs a completer of a method's argument.
 #[must_use]
-pub fn completer_of<S, M>(set: &Arc<S>, completer: impl MethodCompleter<S, M>) -> Tool {
+pub fn completer_of<S: ?Sized, M>(set: &Arc<S>, completer: impl MethodCompleter<S, M>) -> Tool {
     completer.tool_of(set)
 }
 
@@ -85,6 +85,26 @@ pub fn add_prompt(offers: &mut SetOffers, prompt: Prompt) {
 /// Adds a resource to those of a toolset.
 pub fn add_resource(offers: &mut SetOffers, resource: Resource) {
     offers.resources.push(resource.tool);
+}
+
+/// The tools of a value by a trait, with its prompts and resources.
+#[derive(Debug, Default)]
+#[allow(missing_docs, reason = "they are those of the line above")]
+pub struct TraitSet {
+    pub tools: Vec<Tool>,
+    pub offers: SetOffers,
+}
+
+/// Adds the prompts and resources of one set to those of another.
+pub fn add_offers(offers: &mut SetOffers, more: SetOffers) {
+    offers.prompts.extend(more.prompts);
+    offers.resources.extend(more.resources);
+}
+
+/// Adds what a value has by one trait to what it has by another.
+pub fn add_set(set: &mut TraitSet, more: TraitSet) {
+    set.tools.extend(more.tools);
+    add_offers(&mut set.offers, more.offers);
 }
 
 /// Makes a prompt of its tool and the completers of its arguments.

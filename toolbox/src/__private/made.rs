@@ -176,13 +176,35 @@ pub fn make_sync_of<S: Toolset>(
     set: &Arc<S>,
     run: for<'call> fn(&Arc<S>, &'call HandlerCall<'call>) -> ToolResult,
 ) -> Tool {
-    let set = Arc::clone(set);
-    make_sync(meta, output, move |call| run(&set, call))
+    make_sync_of_trait(meta, output, set, run)
 }
 
 /// Makes a tool of an async method of a set.
 #[track_caller]
 pub fn make_async_of<S: Toolset>(
+    meta: Meta,
+    output: Option<Value>,
+    set: &Arc<S>,
+    run: for<'call> fn(Arc<S>, &'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult>,
+) -> Tool {
+    make_async_of_trait(meta, output, set, run)
+}
+
+/// Makes a tool of a synchronous method of a trait.
+#[track_caller]
+pub fn make_sync_of_trait<S: Send + Sync + ?Sized + 'static>(
+    meta: Meta,
+    output: Option<Value>,
+    set: &Arc<S>,
+    run: for<'call> fn(&Arc<S>, &'call HandlerCall<'call>) -> ToolResult,
+) -> Tool {
+    let set = Arc::clone(set);
+    make_sync(meta, output, move |call| run(&set, call))
+}
+
+/// Makes a tool of an async method of a trait.
+#[track_caller]
+pub fn make_async_of_trait<S: Send + Sync + ?Sized + 'static>(
     meta: Meta,
     output: Option<Value>,
     set: &Arc<S>,

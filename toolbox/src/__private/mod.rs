@@ -8,8 +8,8 @@ mod receiver;
 mod streams;
 
 pub use beside::{
-    MethodCompleter, PromptOutput, ResourceOutput, add_prompt, add_resource, completer,
-    completer_of, make_prompt, make_resource,
+    MethodCompleter, PromptOutput, ResourceOutput, TraitSet, add_offers, add_prompt, add_resource,
+    add_set, completer, completer_of, make_prompt, make_resource,
 };
 #[cfg(feature = "stream")]
 pub use streams::{CollectedOutput, StreamKind};
@@ -19,9 +19,9 @@ pub use kind::{
     kind_of, returned,
 };
 pub use made::{
-    Meta, checked_name, make_async, make_async_of, make_sync, make_sync_of, tidy,
-    tool_future_must_be_send, two_prompts_of_one_name, two_resources_of_one_uri,
-    two_tools_of_one_name,
+    Meta, checked_name, make_async, make_async_of, make_async_of_trait, make_sync, make_sync_of,
+    make_sync_of_trait, tidy, tool_future_must_be_send, two_prompts_of_one_name,
+    two_resources_of_one_uri, two_tools_of_one_name,
 };
 
 #[cfg(feature = "macros")]
@@ -30,8 +30,10 @@ pub use toolbox_macros::{carrier, prompts, resources, tools};
 pub use crate::arguments::call::HandlerCall;
 pub use crate::arguments::signature::SignatureBuilder;
 // Re-exported only for a short path in compiler messages.
-pub use crate::arguments::slot::{LentSlot, OwnedSlot};
+pub use crate::arguments::slot::{CheckedSlot, Fill, LentSlot, OwnedSlot, Peek, checked};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
+pub use crate::call::CheckResult;
+pub use crate::future::BoxFuture;
 pub use crate::tool::SetOffers;
 pub use receiver::ToolReceiver;
 pub use streams::{Collect, CollectedStream, NoItems, Streamed, collect, schema_of, streamed};

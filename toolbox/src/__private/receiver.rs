@@ -8,13 +8,13 @@ use std::sync::Arc;
     label = "the methods of a toolset share one value, in an `Arc`",
     note = "take `&self`, or `self: Arc<Self>`"
 )]
-pub trait ToolReceiver<'set, S>: Sized {
+pub trait ToolReceiver<'set, S: ?Sized>: Sized {
     #[doc(hidden)]
     fn receive(set: &'set Arc<S>) -> Self;
 }
 
 #[diagnostic::do_not_recommend]
-impl<'set, S> ToolReceiver<'set, S> for &'set S {
+impl<'set, S: ?Sized> ToolReceiver<'set, S> for &'set S {
     #[inline]
     fn receive(set: &'set Arc<S>) -> Self {
         set
@@ -22,7 +22,7 @@ impl<'set, S> ToolReceiver<'set, S> for &'set S {
 }
 
 #[diagnostic::do_not_recommend]
-impl<'set, S> ToolReceiver<'set, S> for &'set Arc<S> {
+impl<'set, S: ?Sized> ToolReceiver<'set, S> for &'set Arc<S> {
     #[inline]
     fn receive(set: &'set Arc<S>) -> Self {
         set
@@ -30,7 +30,7 @@ impl<'set, S> ToolReceiver<'set, S> for &'set Arc<S> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<'set, S> ToolReceiver<'set, S> for Arc<S> {
+impl<'set, S: ?Sized> ToolReceiver<'set, S> for Arc<S> {
     #[inline]
     fn receive(set: &'set Arc<S>) -> Self {
         Self::clone(set)

@@ -134,6 +134,21 @@ impl<'given> HandlerCall<'given> {
         self.read_slots(slots)
     }
 
+    /// Fills the slots as [`read`](Self::read) does, and runs their checks.
+    ///
+    /// # Errors
+    ///
+    /// The result that answers the call, if the arguments do not fit, or a check refuses them.
+    #[doc(hidden)]
+    pub fn read_checked<'call>(
+        &'call self,
+        slots: &mut [&mut dyn Fill<'call>],
+        builder: &dyn Fn(&mut SignatureBuilder),
+    ) -> Result<(), ToolResult> {
+        self.read(slots, builder)?;
+        self.check_slots(slots)
+    }
+
     #[inline]
     fn read_slots<'call>(
         &'call self,
@@ -155,13 +170,15 @@ impl<'given> HandlerCall<'given> {
     ) -> ToolResult {
         match asked {
             Asked::Signature(described) => self.describe(slots, builder, described),
-            Asked::Reading(was_read) => match self.read_slots(slots) {
-                Ok(()) => {
-                    was_read.store(true, Ordering::Relaxed);
-                    ToolResult::new("")
+            Asked::Reading(was_read) => {
+                match self.read_slots(slots).and_then(|()| self.check_slots(slots)) {
+                    Ok(()) => {
+                        was_read.store(true, Ordering::Relaxed);
+                        ToolResult::new("")
+                    }
+                    Err(refusal) => refusal,
                 }
-                Err(refusal) => refusal,
-            },
+            }
         }
     }
 

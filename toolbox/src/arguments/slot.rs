@@ -6,6 +6,7 @@ use schemars::SchemaGenerator;
 
 use super::argument::{Absent, ArgumentOrigin, LentArgument, ToolArgument};
 use super::reader::ArgumentReader;
+use crate::call::Violations;
 use crate::context::ToolContext;
 use crate::validate::ReadError;
 
@@ -17,6 +18,94 @@ pub trait Fill<'call> {
     fn absent(&mut self, context: &'call ToolContext) -> Result<(), Absent>;
     #[doc(hidden)]
     fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin;
+    /// Runs the check of one's own on a value that was read.
+    #[doc(hidden)]
+    fn check(&self) -> Result<(), ReadError> {
+        Ok(())
+    }
+}
+
+/// A slot whose value can be looked at.
+pub trait Peek {
+    /// The type that the function takes, or takes by reference.
+    type Value: ?Sized;
+
+    /// Returns the value that was read or supplied.
+    #[doc(hidden)]
+    fn peek(&self) -> Option<&Self::Value>;
+}
+
+impl<T, Source> Peek for OwnedSlot<T, Source> {
+    type Value = T;
+
+    fn peek(&self) -> Option<&T> {
+        self.value.as_ref()
+    }
+}
+
+impl<'call, T: ?Sized + 'call, Held, Source> Peek for LentSlot<'call, T, Held, Source> {
+    type Value = T;
+
+    fn peek(&self) -> Option<&T> {
+        match (&self.held, self.default) {
+            (Some(held), _) => Some((self.lend)(held)),
+            (None, default) => default.map(|default| default()),
+        }
+    }
+}
+
+/// A slot with a check of one's own, `#[arg(check = ..)]`.
+#[derive(Debug)]
+pub struct CheckedSlot<S, C> {
+    /// The slot of the value.
+    pub slot: S,
+    check: C,
+    /// `true` if the value is from the call, and no default.
+    was_read: bool,
+}
+
+/// Returns a slot with a check.
+#[must_use]
+pub fn checked<S: Peek, C>(slot: S, check: C) -> CheckedSlot<S, C>
+where
+    C: Fn(&S::Value) -> Result<(), Violations>,
+{
+    CheckedSlot { slot, check, was_read: false }
+}
+
+impl<S: Peek, C> Peek for CheckedSlot<S, C> {
+    type Value = S::Value;
+
+    fn peek(&self) -> Option<&S::Value> {
+        self.slot.peek()
+    }
+}
+
+impl<'call, S, C> Fill<'call> for CheckedSlot<S, C>
+where
+    S: Fill<'call> + Peek,
+    C: Fn(&S::Value) -> Result<(), Violations>,
+{
+    fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError> {
+        self.slot.read(reader)?;
+        self.was_read = true;
+        Ok(())
+    }
+
+    fn absent(&mut self, context: &'call ToolContext) -> Result<(), Absent> {
+        self.slot.absent(context)
+    }
+
+    fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        self.slot.origin(schemas)
+    }
+
+    fn check(&self) -> Result<(), ReadError> {
+        match self.slot.peek().filter(|_| self.was_read) {
+            Some(value) => (self.check)(value).map_err(ReadError::violating),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A slot for an argument taken by value.

@@ -23,6 +23,7 @@
 //! | return more than text | [`Content`], [`Media`], [`ResourceContents`], [`ResourceLink`], [`IntoToolResult`] |
 //! | fail with a kind, a source or data | [`ToolError`], [`StructuredError`], [`IntoToolFailure`] |
 //! | see what was wrong with arguments, and what was repaired | [`ArgumentsError`], [`Faults`], [`Fault`], [`Repair`] |
+//! | refuse arguments by a check of one's own | [`Violations`], [`CheckResult`] |
 //! | hint at a client how to show a part | [`ContentAnnotations`], [`Role`] |
 
 mod carried;
@@ -34,6 +35,7 @@ mod output;
 mod repair;
 mod result;
 mod tool_call;
+mod violations;
 
 pub(crate) use carried::{CarriedResult, CarriedResultRef};
 pub(crate) use content::Attributes;
@@ -52,3 +54,4 @@ pub use repair::Repair;
 pub use result::ToolResult;
 pub(crate) use result::{StoredResult, StoredResultRef};
 pub use tool_call::{Arguments, AsArguments, ToolCall};
+pub use violations::{CheckResult, Violations};

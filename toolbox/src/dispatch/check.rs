@@ -84,14 +84,16 @@ impl OwnedCall {
             HandlerCall::new(&self.context, definition, text, &tool.signature, depth)
         };
         let checked = call();
-        checked.checked()?;
+        let fits_schema = checked.checked().map(drop);
         if !tool.signature.arguments.is_empty() {
             let was_read = AtomicBool::new(false);
+            // What the types refuse stands beside what the schema refuses.
             let refusal = read_only(&tool.handler, &call().only_reading(&was_read));
             if let (false, Some(refusal)) = (was_read.into_inner(), refusal) {
                 return Err(refusal);
             }
         }
+        fits_schema?;
         Ok(checked.into_repairs())
     }
 }

@@ -31,7 +31,8 @@ use super::tool::Tool;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of tools",
     label = "this has no tools",
-    note = "write `#[toolset]` above an `impl` block of the type, and `#[tool]` on methods in it"
+    note = "write `#[toolset]` above an `impl` block of the type, and `#[tool]` on methods in it",
+    note = "a value has the tools of a trait as `Arc<dyn Trait>`, or by `#[toolset(traits(Trait))] impl Type {{}}`"
 )]
 pub trait Toolset: Send + Sync + 'static {
     /// Returns the tools, each of which keeps the value alive.
@@ -75,6 +76,7 @@ pub struct SetOffers {
     note = "the tool of a function `search` with `#[tool]` is `search::tool()`; several are `tools![search, ..]`",
     note = "a `Tool::new(..)` builder becomes a tool with `.call(..)`",
     note = "a value has tools when `#[toolset]` stands above an `impl` block of its type",
+    note = "the tools of a trait are those of an `Arc<dyn Trait>`",
     note = "a name, a description, a schema and a function go to `raw_tool` or `register_raw`"
 )]
 pub trait IntoTools {
@@ -109,7 +111,7 @@ impl<const N: usize> IntoTools for [Tool; N] {
     }
 }
 
-impl<T: Toolset> IntoTools for Arc<T> {
+impl<T: Toolset + ?Sized> IntoTools for Arc<T> {
     fn into_tools(self) -> Vec<Tool> {
         self.tools()
     }

@@ -43,7 +43,7 @@ use self::references::References;
 
 pub(crate) use self::number::with_plain_integers;
 pub(crate) use self::read_error::ReadError;
-pub(crate) use self::refused::{Subject, refused};
+pub(crate) use self::refused::{Subject, refused, violated};
 pub(crate) use self::secrets::{may_hide, shown};
 use crate::call::{Fault, FaultKind, Faults, Repair};
 use crate::text::nests_deeper;

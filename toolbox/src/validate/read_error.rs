@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::de;
 
+use crate::call::Violations;
+
 /// A value that its type refuses: a message, and the byte offset of the value.
 #[derive(Debug)]
 pub struct ReadError(Box<Reason>);
@@ -14,12 +16,32 @@ struct Reason {
     /// The value that the type expected, in serde's words, if the error has it.
     expected: Option<String>,
     offset: Option<usize>,
+    /// The findings of a check of the value, which was read before.
+    violations: Option<Violations>,
 }
 
 impl ReadError {
     #[cold]
     pub(crate) fn new(message: impl Into<String>, offset: usize) -> Self {
-        Self(Box::new(Reason { message: message.into(), expected: None, offset: Some(offset) }))
+        Self(Box::new(Reason {
+            message: message.into(),
+            expected: None,
+            offset: Some(offset),
+            violations: None,
+        }))
+    }
+
+    /// Returns the error of a value that was read, and that a check refuses.
+    #[cold]
+    pub(crate) fn violating(violations: Violations) -> Self {
+        let mut error = Self::new("", 0);
+        error.0.violations = Some(violations);
+        error
+    }
+
+    /// Returns what a check found.
+    pub(crate) fn violations(&self) -> Option<&Violations> {
+        self.0.violations.as_ref()
     }
 
     /// Adds the expectation of the type, such as `u8`.
@@ -61,7 +83,12 @@ impl std::error::Error for ReadError {}
 impl de::Error for ReadError {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(Box::new(Reason { message: message.to_string(), expected: None, offset: None }))
+        Self(Box::new(Reason {
+            message: message.to_string(),
+            expected: None,
+            offset: None,
+            violations: None,
+        }))
     }
 
     #[cold]

@@ -5,7 +5,7 @@
 //! and the rest is deserialized again, until nothing is refused or the limits below are reached. A
 //! container that was cut is not reported itself: its error may be caused by the cut.
 
-use crate::call::{Fault, FaultKind, Faults};
+use crate::call::{Fault, FaultKind, Faults, Violations};
 use crate::schema::Keywords as _;
 use crate::text::{push_index, push_key};
 use std::ops::Range;
@@ -71,7 +71,14 @@ pub(crate) fn refused<'call>(
         search.cut_known(&fault.path);
     }
     while faults.have_room() {
-        let ReadOutcome::Refused(error) = search.read_again() else { break };
+        let error = match search.read_again() {
+            ReadOutcome::Refused(error) => error,
+            ReadOutcome::Violated(violations) => {
+                search.report(&violations, &mut faults);
+                break;
+            }
+            ReadOutcome::Accepted | ReadOutcome::Exhausted => break,
+        };
         let chain = search.locate(error.offset);
         let Some(mut last) = chain.last().copied() else { break };
         let mut chain = chain;
@@ -100,6 +107,26 @@ pub(crate) fn refused<'call>(
     faults
 }
 
+/// Returns what a check of the whole object of arguments found, as faults.
+pub(crate) fn violated(text: &str, subject: Subject<'_>, violations: &Violations) -> Faults {
+    let mut faults = Faults::default();
+    let Ok(document) = json::parse(text, subject.depth) else { return faults };
+    let references = References::new(subject.root);
+    RefusalSearch {
+        root: document.root(),
+        subject,
+        refs: &references,
+        edits: Edits::default(),
+        touched: Vec::new(),
+        readings: 0,
+        copied: 0,
+        keep: &|_| "",
+        read: &mut |_| Ok(()),
+    }
+    .report(violations, &mut faults);
+    faults
+}
+
 /// An error of a type, at an offset of the original text.
 struct TypeRefusal {
     message: String,
@@ -111,6 +138,8 @@ struct TypeRefusal {
 enum ReadOutcome {
     Accepted,
     Refused(TypeRefusal),
+    /// The value was read, and a check refuses it.
+    Violated(Violations),
     /// A limit was reached.
     Exhausted,
 }
@@ -184,6 +213,9 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
             return ReadOutcome::Exhausted;
         }
         let Err(error) = (self.read)((self.keep)(text)) else { return ReadOutcome::Accepted };
+        if let Some(violations) = error.violations() {
+            return ReadOutcome::Violated(violations.clone());
+        }
         let offset = error.offset().unwrap_or_default();
         let piece = pieces.partition_point(|&(edited, _)| edited <= offset).saturating_sub(1);
         let (edited, original) = pieces.get(piece).copied().unwrap_or_default();
@@ -310,6 +342,73 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
             || self.edits.within(&span).iter().any(|(_, edit)| edit.is_none())
     }
 
+    /// Reports what a check found. A container that was cut may be refused for the cut.
+    fn report(&self, violations: &Violations, faults: &mut Faults) {
+        for violation in violations.iter() {
+            let (chain, rest) = self.follow(&violation.path);
+            if chain.last().is_some_and(|last| !self.is_touched(last.node)) {
+                faults.push_with(|| self.violation(&chain, rest, &violation.message));
+            }
+        }
+    }
+
+    /// Returns the values on the way along a path, and the part of it that leads to no value.
+    ///
+    /// Names may be those of Rust fields, which serde renames.
+    fn follow<'p>(&self, path: &'p str) -> (Vec<ChainLink<'a>>, &'p str) {
+        let mut step = ChainLink { node: self.root, key: None, index: 0, in_key: false };
+        let (mut chain, mut rest) = (vec![step], path);
+        while let Some((next, left)) = self.step_along(step.node, rest) {
+            chain.push(next);
+            (step, rest) = (next, left);
+        }
+        (chain, rest)
+    }
+
+    fn step_along<'p>(&self, node: Node<'a>, rest: &'p str) -> Option<(ChainLink<'a>, &'p str)> {
+        let is_kept = |value: Node<'_>| self.edits.get(value.start()) != Some(&None);
+        if let Some(index) = rest.strip_prefix('[') {
+            let (digits, left) = index.split_once(']')?;
+            let mut items = node.items().enumerate().filter(|(_, item)| is_kept(*item));
+            let (index, node) = items.nth(digits.parse().ok()?)?;
+            return Some((ChainLink { node, key: None, index, in_key: false }, left));
+        }
+        let rest = rest.strip_prefix('.').unwrap_or(rest);
+        let ends = |left: &str| left.is_empty() || left.starts_with(['.', '[']);
+        let name = rest.split(['.', '[']).next().filter(|name| !name.is_empty())?;
+        let exact = |key: Node<'a>| rest.strip_prefix(&*key.string()).filter(|left| ends(left));
+        let renamed = |key: Node<'a>| bare(&key.string()) == bare(name);
+        let (key, node, left) = node
+            .fields()
+            .find_map(|(key, value)| Some((key, value, exact(key)?)))
+            .or_else(|| {
+                let (key, value) = node.fields().find(|(key, _)| renamed(*key))?;
+                Some((key, value, &rest[name.len()..]))
+            })?;
+        Some((ChainLink { node, key: Some(key), index: 0, in_key: false }, left))
+    }
+
+    fn violation(&self, chain: &[ChainLink<'a>], rest: &str, message: &str) -> Fault {
+        let Disclosed { mut path, value } = self.disclose(chain);
+        path.push_str(if path.is_empty() { rest.trim_start_matches('.') } else { rest });
+        let words = (value == Disclosure::All).then(|| cleaned(message));
+        let expected = match words.filter(|words| !words.is_empty()) {
+            Some(words) if says_itself(&words) => words,
+            Some(words) if path.is_empty() => format!("are not accepted: {words}"),
+            Some(words) => format!("is not accepted: {words}"),
+            None if path.is_empty() => "are not accepted".to_owned(),
+            None => "is not accepted".to_owned(),
+        };
+        let fault = Fault::new(FaultKind::Rejected, path, expected);
+        match chain {
+            _ if value != Disclosure::All => fault.received("***"),
+            [.., last] if rest.is_empty() && !fault.path.is_empty() => {
+                fault.received(received(last.node))
+            }
+            _ => fault,
+        }
+    }
+
     /// Returns `true` if the last value of a chain takes its items by position.
     fn is_tuple(&self, chain: &[ChainLink<'a>]) -> bool {
         let Some(last) = chain.last() else { return false };
@@ -364,7 +463,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
                 ReadOutcome::Refused(other) => {
                     other.message != error.message || other.offset != error.offset
                 }
-                ReadOutcome::Accepted => true,
+                ReadOutcome::Accepted | ReadOutcome::Violated(_) => true,
                 ReadOutcome::Exhausted => return None,
             };
             self.edits.remove(start);
@@ -545,6 +644,11 @@ fn below<'v>(schemas: &[&'v Value], step: &ChainLink<'_>) -> Vec<&'v Value> {
         all.extend(next);
     }
     all
+}
+
+/// Returns a name without what serde's renaming changes.
+fn bare(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Returns a value as JSON, if that adds anything to its kind.

@@ -8,8 +8,8 @@ use super::super::reader::ArgumentReader;
 use super::super::signature::{ArgumentSignature, ArgumentSource};
 use super::super::slot::Fill;
 use super::aside::{Aside, object_of};
-use super::{HandlerCall, ReadFailure};
-use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, ToolResult};
+use super::{Asked, HandlerCall, ReadFailure};
+use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, ToolResult, Violations};
 use crate::text::argument_path;
 use crate::validate::{self, CheckOutcome, ReadError};
 
@@ -147,6 +147,110 @@ impl HandlerCall<'_> {
         texts
     }
 
+    /// Runs the checks of one's own on arguments that were read.
+    #[cold]
+    pub(super) fn check_slots<'call>(
+        &'call self,
+        slots: &mut [&mut dyn Fill<'call>],
+    ) -> Result<(), ToolResult> {
+        if slots.iter().all(|slot| slot.check().is_ok()) {
+            return Ok(());
+        }
+        let faults = self.refused_values(self.text_read(), &[], &mut ArgumentSlots(slots));
+        if faults.is_empty() { Ok(()) } else { Err(self.refuse(faults)) }
+    }
+
+    /// Returns the text that valid arguments were read from: the call's own, or that repaired.
+    fn text_read(&self) -> &str {
+        match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
+            CheckOutcome::Repaired { text, .. } => self.arena.keep(text),
+            CheckOutcome::Valid | CheckOutcome::Invalid { .. } => self.text,
+        }
+    }
+
+    /// Returns what a check of several arguments found, as faults.
+    fn violated(&self, violations: &Violations) -> Faults {
+        let (schema, depth) = (&*self.signature.schema, self.depth);
+        let subject = validate::Subject { schema, root: schema, path: "", depth };
+        let text = self.text_read();
+        validate::violated(text, subject, violations)
+    }
+
+    /// Runs a check over several arguments, and adds what it finds to what is wrong already.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of the arguments.
+    #[doc(hidden)]
+    pub fn agree(
+        &self,
+        read: Result<(), ToolResult>,
+        check: impl FnOnce() -> Result<(), Violations>,
+    ) -> Result<(), ToolResult> {
+        let was_read = match self.asked {
+            None => None,
+            Some(Asked::Signature(_)) => return read,
+            Some(Asked::Reading(was_read)) => Some(was_read),
+        };
+        let Err(violations) = check() else { return read };
+        let found = self.violated(&violations);
+        if found.is_empty() {
+            return read;
+        }
+        let is_read =
+            read.is_ok() || was_read.is_some_and(|was_read| was_read.load(Ordering::Relaxed));
+        let mut faults = Faults::default();
+        if let Err(refusal) = &read
+            && !is_read
+        {
+            let known = refusal.source().and_then(|source| source.downcast_ref::<ArgumentsError>());
+            let Some(known) = known else { return read };
+            faults = known.faults().clone();
+        }
+        faults.append(found);
+        if let Some(was_read) = was_read {
+            was_read.store(false, Ordering::Relaxed);
+        }
+        Err(self.refuse(faults))
+    }
+
+    /// Returns `true` if arguments have values that fit: those of the call were read, or are read
+    /// now, beside others that were refused.
+    #[doc(hidden)]
+    pub fn have_values<'call>(
+        &'call self,
+        read: &Result<(), ToolResult>,
+        slots: &mut [(&str, &mut dyn Fill<'call>)],
+    ) -> bool {
+        let refusal = match (read, self.asked) {
+            (Ok(()), _) => return true,
+            (Err(_), Some(Asked::Signature(_))) => return false,
+            (Err(_), Some(Asked::Reading(was_read))) if was_read.load(Ordering::Relaxed) => {
+                return true;
+            }
+            (Err(refusal), _) => refusal,
+        };
+        let known = refusal.source().and_then(|source| source.downcast_ref::<ArgumentsError>());
+        let Some(known) = known.filter(|known| known.faults().more() == 0) else { return false };
+        let texts = self.argument_texts(self.text);
+        slots.iter_mut().all(|(name, slot)| {
+            let arguments = &self.signature.arguments;
+            let Some(index) = arguments.iter().position(|own| own.name == *name) else {
+                return false;
+            };
+            if known.faults().iter().any(|fault| concerns(fault, &arguments[index])) {
+                return false;
+            }
+            match texts.iter().find(|(at, _)| *at == index) {
+                Some((_, text)) => {
+                    let mut reader = ArgumentReader::new(text, &self.arena, self.depth);
+                    slot.read(&mut reader).is_ok()
+                }
+                None => slot.absent(self.context).is_ok(),
+            }
+        })
+    }
+
     fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
         self.refused.store(true, Ordering::Relaxed);
         let name = self.definition.map_or("", |definition| &definition.name);
@@ -155,6 +259,21 @@ impl HandlerCall<'_> {
             .with_code(error.code())
             .with_error(error)
     }
+}
+
+/// Returns `true` if a fault may be one of an argument.
+fn concerns(fault: &Fault, argument: &ArgumentSignature) -> bool {
+    let is_within = |name: &str| {
+        let rest = fault.path.strip_prefix(&argument_path(name));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    fault.path.is_empty()
+        || match &argument.origin {
+            ArgumentSource::Fields { names, rest } => {
+                *rest || names.iter().any(|name| is_within(name))
+            }
+            _ => is_within(&argument.name),
+        }
 }
 
 /// A target that the arguments of a call are read into.
@@ -196,7 +315,10 @@ impl<'call> ReadTarget<'call> for ArgumentSlots<'_, '_, 'call> {
                 _ => (&schema["properties"][&*argument.name], argument_path(&argument.name)),
             };
             let slot = &mut self.0[index];
-            faults.append(call.refused(text, own, &path, known, |reader| slot.read(reader)));
+            faults.append(call.refused(text, own, &path, known, |reader| {
+                slot.read(reader)?;
+                slot.check()
+            }));
         }
         faults
     }

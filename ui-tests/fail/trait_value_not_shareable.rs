@@ -1,0 +1,19 @@
+use toolbox::toolset;
+
+#[toolset]
+trait Storage {
+    /// Reads a text.
+    #[tool]
+    async fn read(&self, key: &str) -> String;
+}
+
+struct Disk(std::cell::Cell<u32>);
+
+#[toolset]
+impl Storage for Disk {
+    async fn read(&self, key: &str) -> String {
+        key.to_owned()
+    }
+}
+
+fn main() {}
