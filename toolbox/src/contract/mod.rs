@@ -59,6 +59,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 
 pub use self::change::{Change, ChangeKind};
@@ -285,6 +286,15 @@ impl Contract {
         // The sort keeps the order within a tool.
         changes.sort_by(|a, b| b.kind.cmp(&a.kind).then_with(|| a.tool.cmp(&b.tool)));
         changes
+    }
+}
+
+impl Serialize for Contract {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("version", &VERSION)?;
+        map.serialize_entry("tools", &self.tools)?;
+        map.end()
     }
 }
 
