@@ -1,4 +1,5 @@
-//! Approved tool definitions: digests in a file, to notice when a definition changes.
+//! Approved tool definitions in a file, to notice when a definition changes, and what the change
+//! means.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::digest::sha256;
 use super::file::SharedFile;
+use crate::contract::{ChangeKind, changes_of_mcp};
 
 /// The parts of a definition that are pinned, by their names in it.
 const PARTS: [&str; 9] = [
@@ -73,8 +75,18 @@ impl std::error::Error for LockFileError {
     }
 }
 
+/// What is kept of one definition.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Pins {
+    /// The pinned parts of a tool, to say what a change means. The digests decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Value>,
+    #[serde(flatten)]
+    digests: Digests,
+}
+
 /// Digests of the parts of one definition.
-type Pins = BTreeMap<String, String>;
+type Digests = BTreeMap<String, String>;
 
 /// The entry of one tool in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -107,8 +119,9 @@ pub(crate) enum PinStatus {
     Approved,
     /// No tool of this name was listed by this server before.
     New,
-    /// These parts differ from the approved ones.
-    Changed(Vec<&'static str>),
+    /// These parts differ from the approved ones. What each change means is known of tools whose
+    /// approved definition is in the file.
+    Changed { parts: Vec<&'static str>, changes: Vec<(ChangeKind, String)> },
     /// The approved entry cannot be read.
     Unreadable,
 }
@@ -166,10 +179,17 @@ impl Lock {
             Ok(None) => return PinStatus::New,
             Err(InvalidEntry) => return PinStatus::Unreadable,
         };
-        let now = pins(definition);
-        let changed: Vec<&str> =
-            PARTS.into_iter().filter(|part| pinned.get(*part) != now.get(*part)).collect();
-        if changed.is_empty() { PinStatus::Approved } else { PinStatus::Changed(changed) }
+        let now = digests(definition);
+        let known = &pinned.digests;
+        let has_changed = |part: &&str| known.get(*part) != now.get(*part);
+        let parts: Vec<&str> = PARTS.into_iter().filter(has_changed).collect();
+        if parts.is_empty() {
+            return PinStatus::Approved;
+        }
+        // A definition that is not the one of the digests was put there by somebody else.
+        let approved = pinned.definition.as_ref().filter(|own| digests(own) == *known);
+        let changes = approved.map(|approved| changes_of_mcp(approved, definition));
+        PinStatus::Changed { parts, changes: changes.unwrap_or_default() }
     }
 
     fn entry(&self, server: &str, tool: &str) -> Result<Option<&Pins>, InvalidEntry> {
@@ -225,13 +245,21 @@ impl Lock {
 pub(crate) fn digest_of<'a>(
     definitions: impl Iterator<Item = (std::borrow::Cow<'a, str>, &'a Value)>,
 ) -> String {
-    let pinned: BTreeMap<_, _> = definitions.map(|(key, raw)| (key, pins(raw))).collect();
+    let pinned: BTreeMap<_, _> = definitions.map(|(key, raw)| (key, digests(raw))).collect();
     let text = serde_json::to_vec(&pinned).unwrap_or_default();
     sha256(&text)
 }
 
-/// Returns the digests of the parts of a definition.
+/// Returns what is kept of a definition.
 fn pins(definition: &Value) -> Pins {
+    let is_tool = definition.get("inputSchema").is_some();
+    let part = |part: &'static str| Some((part.to_owned(), definition.get(part)?.clone()));
+    let parts = is_tool.then(|| PARTS.into_iter().filter_map(part).collect());
+    Pins { definition: parts, digests: digests(definition) }
+}
+
+/// Returns the digests of the parts of a definition.
+fn digests(definition: &Value) -> Digests {
     let digest = |part: &'static str| {
         let value = definition.get(part).filter(|value| !value.is_null())?;
         let mut text = String::new();

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
+use crate::contract::ChangeKind;
 use crate::mcp::lock::{Lock, PinStatus};
 use crate::mcp::names;
 use crate::tool::Tool;
@@ -106,16 +107,27 @@ pub(super) fn approved(
                     "it was never approved; look at it, then approve of the server's tools";
                 mounted.withhold_unapproved(&key, WithheldReason::New, detail.to_owned(), raw);
             }
-            PinStatus::Changed(parts) => {
+            PinStatus::Changed { parts, changes } => {
                 let detail = format!(
-                    "its {} changed since it was approved; look at it, then approve of the server's tools",
-                    parts.join(", ")
+                    "its {} changed since it was approved{}; look at it, then approve of the server's tools",
+                    parts.join(", "),
+                    meaning(&changes)
                 );
                 mounted.withhold_unapproved(&key, WithheldReason::Changed, detail, raw);
             }
         }
     }
     approved
+}
+
+/// Returns the first changes of a definition in parentheses, each with what it means to callers.
+fn meaning(changes: &[(ChangeKind, String)]) -> String {
+    const NAMED: usize = 8;
+    let first = changes.iter().take(NAMED).map(|(kind, change)| format!("{kind}: {change}"));
+    let more = changes.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let all: Vec<String> = first.chain(more).collect();
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join("; ")) }
 }
 
 fn make_tool(
