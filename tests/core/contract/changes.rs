@@ -399,3 +399,39 @@ fn tools_that_come_and_go() {
         &["wording: t: `title` is new"],
     );
 }
+
+/// What would take too long is not decided, and breaks.
+#[test]
+fn hostile_schemas_are_judged_in_bounded_steps() {
+    let variants = |extra: &str| {
+        let one = |at: usize| {
+            let tag = if at == 0 { extra.to_owned() } else { format!("v{at}") };
+            object(json!({"kind": {"const": tag}, "x": {"type": "integer"}}), json!(["kind"]))
+        };
+        json!({"oneOf": (0..100).map(one).collect::<Vec<_>>()})
+    };
+    let shared = |leaf: &str| {
+        let mut schema = one(&json!({"$ref": "#/$defs/d0"}));
+        let level = |at: usize| {
+            let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+            json!({"type": "object", "properties": {"a": next, "b": next}, "additionalProperties": next})
+        };
+        let mut all: serde_json::Map<String, Value> =
+            (0..60).map(|at| (format!("d{at}"), level(at))).collect();
+        all.insert("d60".to_owned(), json!({"type": leaf}));
+        schema["$defs"] = all.into();
+        schema
+    };
+    let texts = |from: u32| {
+        one(&json!({"enum": (from..3000).map(|at| format!("text {at}")).collect::<Vec<_>>()}))
+    };
+    let many = |keyword: &str| json!({"allOf": (0..500).map(|at| json!({keyword: at})).collect::<Vec<_>>()});
+    for (old, new) in [
+        (one(&variants("old")), one(&variants("new"))),
+        (shared("integer"), shared("string")),
+        (one(&many("minimum")), one(&many("maximum"))),
+        (texts(0), texts(1)),
+    ] {
+        assert_eq!(worst(&of_input(&old, &new)), Some(Breaking));
+    }
+}

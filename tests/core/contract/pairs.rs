@@ -348,10 +348,14 @@ macro_rules! random {
 }
 
 random! {
-    the_first_random_schemas_take_all_that_was_taken 1..1251;
-    the_second_random_schemas_take_all_that_was_taken 1251..2501;
-    the_third_random_schemas_take_all_that_was_taken 2501..3751;
-    the_last_random_schemas_take_all_that_was_taken 3751..5001;
+    the_first_random_schemas_take_all_that_was_taken 1..626;
+    the_second_random_schemas_take_all_that_was_taken 626..1251;
+    the_third_random_schemas_take_all_that_was_taken 1251..1876;
+    the_fourth_random_schemas_take_all_that_was_taken 1876..2501;
+    the_fifth_random_schemas_take_all_that_was_taken 2501..3126;
+    the_sixth_random_schemas_take_all_that_was_taken 3126..3751;
+    the_seventh_random_schemas_take_all_that_was_taken 3751..4376;
+    the_eighth_random_schemas_take_all_that_was_taken 4376..5001;
 }
 
 #[test]

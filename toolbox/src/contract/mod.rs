@@ -200,9 +200,11 @@ impl Contract {
         let mut tools = BTreeMap::new();
         for (name, tool) in all {
             let path = crate::schema::walk::pointer("/tools", name, "");
-            let parts = tool
-                .as_object()
-                .filter(|parts| parts.get("input_schema").is_some_and(Value::is_object));
+            let parts = tool.as_object().filter(|parts| {
+                parts
+                    .get("input_schema")
+                    .is_some_and(|schema| schema.is_object() || schema.is_boolean())
+            });
             let Some(parts) = parts else {
                 return Err(at(&path, "a tool has to be an object with an `input_schema`"));
             };

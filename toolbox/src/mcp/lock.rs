@@ -119,9 +119,8 @@ pub(crate) enum PinStatus {
     Approved,
     /// No tool of this name was listed by this server before.
     New,
-    /// These parts differ from the approved ones. What each change means is known of tools whose
-    /// approved definition is in the file.
-    Changed { parts: Vec<&'static str>, changes: Vec<(ChangeKind, String)> },
+    /// These parts differ from the approved ones.
+    Changed(Vec<&'static str>),
     /// The approved entry cannot be read.
     Unreadable,
 }
@@ -180,16 +179,23 @@ impl Lock {
             Err(InvalidEntry) => return PinStatus::Unreadable,
         };
         let now = digests(definition);
-        let known = &pinned.digests;
-        let has_changed = |part: &&str| known.get(*part) != now.get(*part);
-        let parts: Vec<&str> = PARTS.into_iter().filter(has_changed).collect();
-        if parts.is_empty() {
-            return PinStatus::Approved;
-        }
-        // A definition that is not the one of the digests was put there by somebody else.
-        let approved = pinned.definition.as_ref().filter(|own| digests(own) == *known);
-        let changes = approved.map(|approved| changes_of_mcp(approved, definition));
-        PinStatus::Changed { parts, changes: changes.unwrap_or_default() }
+        let has_changed = |part: &&str| pinned.digests.get(*part) != now.get(*part);
+        let changed: Vec<&str> = PARTS.into_iter().filter(has_changed).collect();
+        if changed.is_empty() { PinStatus::Approved } else { PinStatus::Changed(changed) }
+    }
+
+    /// Returns what became of a definition since it was approved, and what each change means; none
+    /// if the file has no definition of it, or one that is not that of the digests.
+    pub(crate) fn changes(
+        &self,
+        server: &str,
+        tool: &str,
+        definition: &Value,
+    ) -> Vec<(ChangeKind, String)> {
+        let Ok(Some(pinned)) = self.entry(server, tool) else { return Vec::new() };
+        let approved = pinned.definition.as_ref();
+        let approved = approved.filter(|approved| digests(approved) == pinned.digests);
+        approved.map(|approved| changes_of_mcp(approved, definition)).unwrap_or_default()
     }
 
     fn entry(&self, server: &str, tool: &str) -> Result<Option<&Pins>, InvalidEntry> {

@@ -273,6 +273,9 @@ pub(super) static KINDS: LazyLock<[(JsonKinds, Value); 6]> = LazyLock::new(|| {
     })
 });
 
+/// The position of text among the kinds.
+pub(super) const STRING: usize = 3;
+
 /// The values of the kinds that have few.
 static FEW: LazyLock<[Value; 3]> = LazyLock::new(|| [json!(null), json!(false), json!(true)]);
 

@@ -1,12 +1,13 @@
 //! The keywords of the narrow schema, each proved of the wide one.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::disjoint::disjoint;
-use super::facts::{Fact, Facts, decimal, matches, order, same_json};
+use super::facts::{Fact, Facts, STRING, decimal, matches, order, same_json};
 use super::gap::{Gap, Lack};
 use super::same::{is_silent, same};
 use super::{Proof, lack, undecided};
@@ -121,7 +122,7 @@ impl<'a> Proof<'a> {
                     required(wide, narrow, value)
                 }
             }
-            "contains" => proved(of(JsonKinds::ARRAY) || is_contained(wide, narrow)),
+            "contains" => proved(of(JsonKinds::ARRAY) || is_contained(wide, narrow, &self.fuel)),
             "propertyNames" => {
                 if of(JsonKinds::OBJECT) {
                     Vec::new()
@@ -146,11 +147,11 @@ impl<'a> Proof<'a> {
                 parts.iter().flat_map(|part| self.prove(wide, part)).collect()
             }
             "anyOf" => self.alternatives(wide, narrow, "anyOf"),
-            "oneOf" if has_same_schema(wide, narrow, "oneOf") => Vec::new(),
+            "oneOf" if has_same_schema(wide, narrow, "oneOf", &self.fuel) => Vec::new(),
             "oneOf" => self.alternatives(wide, narrow, "oneOf"),
             "not" => {
                 let unwanted = Facts::of("", vec![narrow.below(value, "not", "")]);
-                if disjoint(wide, &unwanted) || has_same_schema(wide, narrow, "not") {
+                if disjoint(wide, &unwanted) || has_same_schema(wide, narrow, "not", &self.fuel) {
                     return Vec::new();
                 }
                 vec![undecided(wide, narrow, "whether a value meets its `not`")]
@@ -172,9 +173,11 @@ impl<'a> Proof<'a> {
         let is_same = |fact: &Fact<'a>| {
             ["if", "then", "else"].into_iter().all(|keyword| {
                 match (fact.get(keyword), narrow.get(keyword)) {
-                    (Some(own), Some(other)) => {
-                        same(&fact.below(own, keyword, ""), &narrow.below(other, keyword, ""))
-                    }
+                    (Some(own), Some(other)) => same(
+                        &fact.below(own, keyword, ""),
+                        &narrow.below(other, keyword, ""),
+                        &self.fuel,
+                    ),
                     (None, None) => true,
                     _ => false,
                 }
@@ -199,7 +202,7 @@ impl<'a> Proof<'a> {
             .list
             .iter()
             .filter_map(|fact| Some(fact.below(fact.get("propertyNames")?, "propertyNames", "")));
-        let names = Facts::of(&wide.place, own.collect()).of_kind(3, self.refs);
+        let names = Facts::of(&wide.place, own.collect()).of_kind(STRING, self.refs);
         let gaps = self.prove_below(&names, &rule);
         if gaps.is_empty() {
             return gaps;
@@ -373,7 +376,12 @@ fn has_same(wide: &Facts<'_>, keyword: &str, value: &Value) -> bool {
 }
 
 /// Returns `true` if a schema has the same schemas under a keyword.
-fn has_same_schema<'a>(wide: &Facts<'a>, narrow: &Fact<'a>, keyword: &str) -> bool {
+fn has_same_schema<'a>(
+    wide: &Facts<'a>,
+    narrow: &Fact<'a>,
+    keyword: &str,
+    fuel: &Cell<u32>,
+) -> bool {
     // Compared as the only keyword of a schema.
     let all = |fact: &Fact<'a>| -> Option<Vec<Fact<'a>>> {
         Some(match fact.get(keyword)? {
@@ -383,7 +391,8 @@ fn has_same_schema<'a>(wide: &Facts<'a>, narrow: &Fact<'a>, keyword: &str) -> bo
     };
     let Some(other) = all(narrow) else { return false };
     wide.list.iter().filter_map(all).any(|own| {
-        own.len() == other.len() && own.iter().zip(&other).all(|(own, other)| same(own, other))
+        own.len() == other.len()
+            && own.iter().zip(&other).all(|(own, other)| same(own, other, fuel))
     })
 }
 
@@ -478,11 +487,11 @@ fn are_required(wide: &Facts<'_>, keyword: &str, value: &Value) -> bool {
 }
 
 /// Returns `true` if a schema has the same `contains`, in the same numbers.
-fn is_contained<'a>(wide: &Facts<'a>, narrow: &Fact<'a>) -> bool {
+fn is_contained<'a>(wide: &Facts<'a>, narrow: &Fact<'a>, fuel: &Cell<u32>) -> bool {
     wide.list.iter().any(|fact| {
         let one = |fact: &Fact<'a>| Some(fact.below(fact.get("contains")?, "contains", ""));
         let numbers = |fact: &Fact<'a>| (fact.get("minContains"), fact.get("maxContains"));
-        one(fact).zip(one(narrow)).is_some_and(|(own, other)| same(&own, &other))
+        one(fact).zip(one(narrow)).is_some_and(|(own, other)| same(&own, &other, fuel))
             && numbers(fact) == numbers(narrow)
     })
 }

@@ -10,17 +10,24 @@ mod gap;
 mod keywords;
 mod same;
 
+use std::cell::Cell;
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use self::disjoint::disjoint;
 use self::facts::{Fact, Facts, KINDS};
 pub(super) use self::gap::{Gap, Lack};
 pub(super) use self::same::is_silent;
-use crate::schema::walk::{MAX_HEIGHT, is_deeper};
+use crate::schema::walk::{MAX_HEIGHT, extent, is_deeper};
 use crate::validate::{JsonKinds, References, meets};
 
-/// The most steps of one proof: far more than an honest schema needs.
-const FUEL: u32 = 20_000;
+/// The most steps of one proof, and of one comparison: far more than an honest schema needs. A
+/// server that is not trusted writes schemas, too.
+const FUEL: u32 = 200_000;
+
+/// The reason of a proof that is not finished.
+const TOO_LARGE: &str = "the schemas take too many steps to compare";
 
 /// The most schemas that may be in progress at once.
 const DEEPEST: usize = 100;
@@ -41,7 +48,8 @@ pub(super) fn gaps(wide: &Value, narrow: &Value) -> Vec<Gap> {
     }
     let wide = Fact { schema: wide, refs: &wide_refs, path: String::new() };
     let narrow = Fact { schema: narrow, refs: &narrow_refs, path: String::new() };
-    let mut proof = Proof { fuel: FUEL, descents: 0, open: Vec::new(), refs: &wide_refs };
+    let mut proof =
+        Proof { fuel: Cell::new(FUEL), descents: 0, open: Vec::new(), refs: &wide_refs };
     let mut gaps = proof.prove(&Facts::of("", vec![wide]), &narrow);
     let mut seen: Vec<Gap> = Vec::new();
     gaps.retain(|gap| {
@@ -56,7 +64,7 @@ pub(super) fn gaps(wide: &Value, narrow: &Value) -> Vec<Gap> {
 pub(super) fn is_same(a: &Value, b: &Value) -> bool {
     let (a_refs, b_refs) = (References::new(a), References::new(b));
     let fact = |schema, refs| Fact { schema, refs, path: String::new() };
-    a == b || same::same(&fact(a, &a_refs), &fact(b, &b_refs))
+    a == b || same::same(&fact(a, &a_refs), &fact(b, &b_refs), &Cell::new(FUEL))
 }
 
 /// A pair that is being proved.
@@ -69,7 +77,7 @@ struct OpenPair {
 
 /// One proof.
 struct Proof<'a> {
-    fuel: u32,
+    fuel: Cell<u32>,
     descents: usize,
     open: Vec<OpenPair>,
     refs: &'a References<'a>,
@@ -83,11 +91,11 @@ impl<'a> Proof<'a> {
             Value::Object(_) => {}
             _ => return Vec::new(),
         }
-        self.fuel = self.fuel.saturating_sub(1);
-        if self.fuel == 0 || self.open.len() >= DEEPEST {
-            return vec![undecided(wide, narrow, "the schemas take too many steps to compare")];
+        self.spend(1 + wide.list.len());
+        if self.fuel.get() == 0 || self.open.len() >= DEEPEST {
+            return vec![undecided(wide, narrow, TOO_LARGE)];
         }
-        if wide.list.iter().any(|fact| same::same(fact, narrow)) {
+        if wide.list.iter().any(|fact| same::same(fact, narrow, &self.fuel)) {
             return Vec::new();
         }
         let pair = OpenPair {
@@ -111,6 +119,11 @@ impl<'a> Proof<'a> {
         gaps
     }
 
+    fn spend(&self, steps: usize) {
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        self.fuel.set(self.fuel.get().saturating_sub(steps));
+    }
+
     /// Proves for a part of the value.
     fn prove_below(&mut self, wide: &Facts<'a>, narrow: &Fact<'a>) -> Vec<Gap> {
         self.descents += 1;
@@ -121,8 +134,7 @@ impl<'a> Proof<'a> {
 
     fn cases(&mut self, wide: &Facts<'a>, narrow: &Fact<'a>) -> Vec<Gap> {
         if let Some(values) = wide.enumerated() {
-            self.fuel = self.fuel.saturating_sub(u32::try_from(values.len()).unwrap_or(u32::MAX));
-            return values.into_iter().filter_map(|value| listed(value, wide, narrow)).collect();
+            return self.listed(&values, wide, narrow);
         }
         let gaps = self.keywords(wide, narrow);
         match wide.split() {
@@ -131,6 +143,39 @@ impl<'a> Proof<'a> {
             }
             _ => gaps,
         }
+    }
+
+    /// Judges values that are listed one by one.
+    fn listed(&mut self, values: &[&'a Value], wide: &Facts<'a>, narrow: &Fact<'a>) -> Vec<Gap> {
+        let map = narrow.schema.as_object();
+        let is_plain =
+            |keyword: &String| matches!(&**keyword, "enum" | "type") || is_silent(keyword);
+        let plain = map.filter(|map| {
+            map.keys().all(is_plain) && JsonKinds::of_type(map).meets(JsonKinds::STRING)
+        });
+        // Long lists of texts are common, and read once.
+        let texts: Option<HashSet<&str>> = plain.and_then(|map| {
+            let list = map.get("enum")?.as_array()?;
+            Some(list.iter().filter_map(Value::as_str).collect())
+        });
+        let cost = 1 + extent(narrow.schema).1 / 64;
+        let mut gaps = Vec::new();
+        for value in values {
+            match (&texts, value.as_str()) {
+                (Some(texts), Some(text)) if texts.contains(text) => continue,
+                (Some(_), Some(_)) => {
+                    gaps.push(lack(wide, narrow, Lack::Value((*value).clone())));
+                    continue;
+                }
+                _ => self.spend(cost),
+            }
+            if self.fuel.get() == 0 {
+                gaps.push(undecided(wide, narrow, TOO_LARGE));
+                break;
+            }
+            gaps.extend(listed(value, wide, narrow));
+        }
+        gaps
     }
 
     /// Proves that the value meets one of the alternatives; of `oneOf`, no other one as well.
@@ -144,6 +189,7 @@ impl<'a> Proof<'a> {
         let cases: Vec<Facts<'a>> =
             branches.iter().map(|branch| Facts::of("", vec![branch.clone()])).collect();
         let (mut nearest, mut overlap): (Option<Vec<Gap>>, _) = (None, None);
+        self.spend(branches.len());
         for (at, branch) in branches.iter().enumerate() {
             if disjoint(wide, &cases[at]) {
                 continue;

@@ -1,5 +1,6 @@
 //! Schemas that say the same in the same way.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -28,95 +29,101 @@ pub(in crate::contract) fn is_silent(keyword: &str) -> bool {
 }
 
 /// Returns `true` if two schemas constrain in the same way, texts aside; what they refer to is
-/// compared as well.
-pub(super) fn same<'a>(a: &Fact<'a>, b: &Fact<'a>) -> bool {
-    a.refs.draft == b.refs.draft && same_schema(a, b, &mut HashSet::new())
+/// compared as well. Each schema costs a step of `fuel`, and without any left they are not the same.
+pub(super) fn same<'a>(a: &Fact<'a>, b: &Fact<'a>, fuel: &Cell<u32>) -> bool {
+    a.refs.draft == b.refs.draft && Comparison { assumed: HashSet::new(), fuel }.schemas(a, b)
 }
 
-/// `assumed` has the pairs that are being compared: a pair that is met again is the same as long
-/// as nothing else differs.
-fn same_schema<'a>(
-    a: &Fact<'a>,
-    b: &Fact<'a>,
-    assumed: &mut HashSet<(*const Value, *const Value)>,
-) -> bool {
-    let (Value::Object(left), Value::Object(right)) = (a.schema, b.schema) else {
-        return a.schema == b.schema;
-    };
-    if !assumed.insert((std::ptr::from_ref(a.schema), std::ptr::from_ref(b.schema))) {
-        return true;
+struct Comparison<'f> {
+    /// The pairs that are being compared: a pair that is met again is the same as long as nothing
+    /// else differs.
+    assumed: HashSet<(*const Value, *const Value)>,
+    fuel: &'f Cell<u32>,
+}
+
+impl Comparison<'_> {
+    fn schemas<'a>(&mut self, a: &Fact<'a>, b: &Fact<'a>) -> bool {
+        let (Value::Object(left), Value::Object(right)) = (a.schema, b.schema) else {
+            return a.schema == b.schema;
+        };
+        let Some(fuel) = self.fuel.get().checked_sub(1) else { return false };
+        self.fuel.set(fuel);
+        if !self.assumed.insert((std::ptr::from_ref(a.schema), std::ptr::from_ref(b.schema))) {
+            return true;
+        }
+        let speaking = |map: &serde_json::Map<String, Value>| {
+            map.keys().filter(|keyword| !is_silent(keyword)).count()
+        };
+        speaking(left) == speaking(right)
+            && left.iter().filter(|(keyword, _)| !is_silent(keyword)).all(|(keyword, own)| {
+                right
+                    .keyword(keyword)
+                    .is_some_and(|other| self.keyword(a, b, keyword, (own, other)))
+            })
     }
-    let speaking = |map: &serde_json::Map<String, Value>| {
-        map.keys().filter(|keyword| !is_silent(keyword)).count()
-    };
-    speaking(left) == speaking(right)
-        && left.iter().filter(|(keyword, _)| !is_silent(keyword)).all(|(keyword, own)| {
-            right
-                .keyword(keyword)
-                .is_some_and(|other| same_keyword(a, b, keyword, (own, other), assumed))
-        })
-}
 
-fn same_keyword<'a>(
-    a: &Fact<'a>,
-    b: &Fact<'a>,
-    keyword: &str,
-    (own, other): (&'a Value, &'a Value),
-    assumed: &mut HashSet<(*const Value, *const Value)>,
-) -> bool {
-    let mut below = |own: &'a Value, other: &'a Value| {
-        same_schema(&a.below(own, keyword, ""), &b.below(other, keyword, ""), assumed)
-    };
-    match (keyword, own, other) {
-        ("$ref", ..) => match (a.target(), b.target()) {
-            (Some(a), Some(b)) => same_schema(&a, &b, assumed),
-            (None, None) => own == other,
-            _ => false,
-        },
-        // What they lead to depends on the whole document.
-        ("$dynamicRef" | "$recursiveRef" | "$recursiveAnchor", ..) => false,
-        ("type", ..) => {
-            let kinds = |fact: &Fact<'_>| fact.schema.as_object().map(JsonKinds::of_type);
-            kinds(a) == kinds(b)
+    fn keyword<'a>(
+        &mut self,
+        a: &Fact<'a>,
+        b: &Fact<'a>,
+        keyword: &str,
+        (own, other): (&'a Value, &'a Value),
+    ) -> bool {
+        let mut below = |own: &'a Value, other: &'a Value| {
+            self.schemas(&a.below(own, keyword, ""), &b.below(other, keyword, ""))
+        };
+        match (keyword, own, other) {
+            ("$ref", ..) => match (a.target(), b.target()) {
+                (Some(a), Some(b)) => self.schemas(&a, &b),
+                (None, None) => own == other,
+                _ => false,
+            },
+            // What they lead to depends on the whole document.
+            ("$dynamicRef" | "$recursiveRef" | "$recursiveAnchor", ..) => false,
+            ("type", ..) => {
+                let kinds = |fact: &Fact<'_>| fact.schema.as_object().map(JsonKinds::of_type);
+                kinds(a) == kinds(b)
+            }
+            ("required" | "enum", Value::Array(own), Value::Array(other)) => {
+                let within = |some: &[Value], all: &[Value]| {
+                    some.iter().all(|one| all.iter().any(|other| same_json(one, other)))
+                };
+                within(own, other) && within(other, own)
+            }
+            (
+                "properties" | "patternProperties" | "dependentSchemas",
+                Value::Object(own),
+                Value::Object(other),
+            ) => {
+                own.len() == other.len()
+                    && own
+                        .iter()
+                        .all(|(name, own)| other.get(name).is_some_and(|other| below(own, other)))
+            }
+            (
+                "allOf" | "anyOf" | "oneOf" | "prefixItems" | "items",
+                Value::Array(own),
+                Value::Array(other),
+            ) => {
+                own.len() == other.len()
+                    && own.iter().zip(other).all(|(own, other)| below(own, other))
+            }
+            (
+                "additionalItems"
+                | "additionalProperties"
+                | "contains"
+                | "contentSchema"
+                | "else"
+                | "if"
+                | "items"
+                | "not"
+                | "propertyNames"
+                | "then"
+                | "unevaluatedItems"
+                | "unevaluatedProperties",
+                ..,
+            ) => below(own, other),
+            _ => same_json(own, other),
         }
-        ("required" | "enum", Value::Array(own), Value::Array(other)) => {
-            let within = |some: &[Value], all: &[Value]| {
-                some.iter().all(|one| all.iter().any(|other| same_json(one, other)))
-            };
-            within(own, other) && within(other, own)
-        }
-        (
-            "properties" | "patternProperties" | "dependentSchemas",
-            Value::Object(own),
-            Value::Object(other),
-        ) => {
-            own.len() == other.len()
-                && own
-                    .iter()
-                    .all(|(name, own)| other.get(name).is_some_and(|other| below(own, other)))
-        }
-        (
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" | "items",
-            Value::Array(own),
-            Value::Array(other),
-        ) => {
-            own.len() == other.len() && own.iter().zip(other).all(|(own, other)| below(own, other))
-        }
-        (
-            "additionalItems"
-            | "additionalProperties"
-            | "contains"
-            | "contentSchema"
-            | "else"
-            | "if"
-            | "items"
-            | "not"
-            | "propertyNames"
-            | "then"
-            | "unevaluatedItems"
-            | "unevaluatedProperties",
-            ..,
-        ) => below(own, other),
-        _ => same_json(own, other),
     }
 }

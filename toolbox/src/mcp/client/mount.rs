@@ -60,6 +60,10 @@ pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> (MountedOffers, 
     (mounted, approved)
 }
 
+/// The most withheld definitions of a list of which it is said what their changes mean: a server
+/// may change thousands.
+const JUDGED: usize = 100;
+
 /// Returns the tools that the lock admits, and withholds the others.
 pub(super) fn approved(
     server: &Server,
@@ -107,11 +111,13 @@ pub(super) fn approved(
                     "it was never approved; look at it, then approve of the server's tools";
                 mounted.withhold_unapproved(&key, WithheldReason::New, detail.to_owned(), raw);
             }
-            PinStatus::Changed { parts, changes } => {
+            PinStatus::Changed(parts) => {
+                let is_judged = mounted.withheld.len() < JUDGED;
+                let changes = is_judged.then(|| lock.changes(&server.name, &key, raw));
                 let detail = format!(
                     "its {} changed since it was approved{}; look at it, then approve of the server's tools",
                     parts.join(", "),
-                    meaning(&changes)
+                    meaning(&changes.unwrap_or_default())
                 );
                 mounted.withhold_unapproved(&key, WithheldReason::Changed, detail, raw);
             }
