@@ -122,6 +122,22 @@ impl std::error::Error for ContractError {
 /// The tools of a box as their callers know them.
 ///
 /// Its text, by `Display`, is what the file holds.
+///
+/// ```
+/// use toolbox::contract::Contract;
+/// use toolbox::{ToolBox, tool, tools};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i32, b: i32) -> i64 {
+///     i64::from(a) + i64::from(b)
+/// }
+///
+/// let contract = Contract::of(&ToolBox::from(tools![add]));
+/// assert_eq!(contract.len(), 1);
+/// assert!(contract.to_string().contains("Adds two numbers."));
+/// assert!(contract.changes_since(&contract).is_empty());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Contract {
     tools: BTreeMap<String, Map<String, Value>>,
