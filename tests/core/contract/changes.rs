@@ -59,6 +59,7 @@ fn arguments_that_come_and_go() {
 
 /// One argument of this schema became one of that: what each means in arguments, and in a result.
 #[test]
+#[allow(clippy::too_many_lines, reason = "it is a table")]
 fn schemas_that_grow_and_shrink() {
     let tree = |leaf: Value| json!({"anyOf": [leaf, {"type": "array", "items": {"$ref": "#/properties/a"}}]});
     let tagged = |tags: &[&str]| {
@@ -351,7 +352,8 @@ fn hints_break_where_they_promise_less() {
         }
         of(|tool| tool.with_annotations(all), &json!({"type": "object"}))
     };
-    let cases: [(&[(&str, bool)], &[(&str, bool)], ChangeKind); 8] = [
+    type Hints<'a> = &'a [(&'a str, bool)];
+    let cases: [(Hints<'_>, Hints<'_>, ChangeKind); 8] = [
         (&[("read_only", true)], &[], Breaking),
         (&[], &[("read_only", true)], Widening),
         (&[("destructive", false)], &[], Breaking),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::text::{QUOTED, quote};
 
-/// What a change means for those who call the tool; the later ones mean more.
+/// The meaning of a change for those who call the tool; the later ones mean more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
@@ -36,13 +36,13 @@ impl fmt::Display for ChangeKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// What it means.
+    /// The meaning for callers.
     pub kind: ChangeKind,
     /// The name of the tool.
     pub tool: String,
     /// The part of the tool, such as "argument `country`"; empty for the tool as a whole.
     pub part: String,
-    /// What changed.
+    /// The change, in words.
     pub message: String,
     /// The line of the place in the old contract; `None` if the tool is not in it.
     pub old_line: Option<usize>,

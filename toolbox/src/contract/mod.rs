@@ -29,26 +29,12 @@
 //! assert_eq!(changes[0].to_string(), "breaking: find: argument `country`: is new and required");
 //! ```
 //!
-//! | kind | what it means |
-//! |---|---|
-//! | [`ChangeKind::Breaking`] | a call that was right may be refused or mean something else, or a result may be what it never was |
-//! | [`ChangeKind::Widening`] | every call that was right is right, and every result is what results were |
-//! | [`ChangeKind::Wording`] | texts alone |
-//!
-//! Schemas are judged by inclusion: each value of the old schema of arguments has to be one of the
-//! new, and each value of the new schema of a result one of the old. What cannot be decided is
-//! breaking, and says why. How a schema is written does not matter: an inlined `$ref` or another
-//! order changes nothing.
-//!
-//! | part | breaking | widening | wording |
-//! |---|---|---|---|
-//! | tool | removed, renamed | added | |
-//! | arguments | added as required; removed; type, range, length, choice or pattern narrower; other `default` | added as optional; wider | `default` added; texts |
-//! | result | field removed or optional now; type, range or choice wider; no schema any more | field added or always there now; narrower; a schema where there was none | texts |
-//! | hints, with the defaults of MCP | `readOnlyHint` or `idempotentHint` is false now; `destructiveHint` or `openWorldHint` is true now | the other way | the same hints, given or left out |
-//! | `callers` | one lost | one more | |
-//! | `grammar`, `namespace` | any | | |
-//! | `title`, `description`, `examples`, `tags`, `deferred`, `answered_later` | | | any |
+//! The kinds are [`ChangeKind`]. Schemas are judged by inclusion: each value of the old schema of
+//! arguments has to be one of the new, and each value of the new schema of a result one of the old.
+//! What cannot be decided is breaking, and says why. How a schema is written does not matter: an
+//! inlined `$ref` or another order changes nothing. A hint that promises less breaks, one that
+//! promises more widens, and so does a new tool. The page "Test your tools" has the table of all
+//! changes.
 
 mod change;
 mod compare;
@@ -66,7 +52,7 @@ pub use self::change::{Change, ChangeKind};
 use crate::collection::ToolBox;
 use crate::definition::ToolDefinition;
 use crate::text::nearest;
-use crate::validate::Places;
+use crate::validate::TextPlaces;
 
 /// The version of the file.
 const VERSION: u64 = 1;
@@ -196,7 +182,7 @@ impl Contract {
     fn parse(text: String) -> Result<Self, (usize, usize, String)> {
         let value: Value = serde_json::from_str(&text)
             .map_err(|error| (error.line(), error.column(), plain(&error)))?;
-        let Some(places) = Places::of(&text) else {
+        let Some(places) = TextPlaces::of(&text) else {
             return Err((1, 1, "it nests too deep".to_owned()));
         };
         if let Some((line, column)) = places.duplicate_name() {
@@ -269,10 +255,10 @@ impl Contract {
     #[must_use]
     pub fn changes_since(&self, old: &Self) -> Vec<Change> {
         let mut changes = Vec::new();
-        let places = (Places::of(&old.text), Places::of(&self.text));
+        let places = (TextPlaces::of(&old.text), TextPlaces::of(&self.text));
         let change = |tool: &str, difference: &compare::Difference| {
             let path = crate::schema::walk::pointer("/tools", tool, "");
-            let line = |contract: &Self, places: &Option<Places<'_>>, place: &str| {
+            let line = |contract: &Self, places: &Option<TextPlaces<'_>>, place: &str| {
                 let places = places.as_ref().filter(|_| contract.tools.contains_key(tool))?;
                 Some(places.place(&format!("{path}{place}")).0)
             };

@@ -226,9 +226,9 @@ pub(crate) fn meets<'s>(value: &Value, schema: &'s Value, refs: &References<'s>)
 }
 
 /// The places of values in a JSON text.
-pub(crate) struct Places<'t>(Document<'t>);
+pub(crate) struct TextPlaces<'t>(Document<'t>);
 
-impl<'t> Places<'t> {
+impl<'t> TextPlaces<'t> {
     /// Reads a text; `None` if it is no JSON.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
         json::parse(text, MAX_HEIGHT).ok().map(Self)

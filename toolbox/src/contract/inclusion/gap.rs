@@ -1,4 +1,4 @@
-//! What a proof of inclusion lacks.
+//! The gaps in a proof of inclusion.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(in crate::contract) struct Gap {
     pub(in crate::contract) what: Lack,
 }
 
-/// What the narrow schema lacks.
+/// The values that the narrow schema lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::contract) enum Lack {
     /// Kinds of values.

@@ -29,7 +29,7 @@ pub(in crate::contract) fn is_silent(keyword: &str) -> bool {
 }
 
 /// Returns `true` if two schemas constrain in the same way, texts aside; what they refer to is
-/// compared as well. Each schema costs a step of `fuel`, and without any left they are not the same.
+/// compared as well. Each schema costs a step of `fuel`; without any left, they are not the same.
 pub(super) fn same<'a>(a: &Fact<'a>, b: &Fact<'a>, fuel: &Cell<u32>) -> bool {
     a.refs.draft == b.refs.draft && Comparison { assumed: HashSet::new(), fuel }.schemas(a, b)
 }
