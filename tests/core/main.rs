@@ -11,6 +11,7 @@
 
 mod arguments;
 mod collection;
+mod contract;
 mod dispatch;
 mod events;
 mod prompts;

@@ -4,6 +4,7 @@
 
 mod audit;
 mod commands;
+mod contract;
 mod directory;
 mod import;
 mod inspect;

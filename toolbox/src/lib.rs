@@ -113,6 +113,8 @@ pub mod call;
 pub mod cli;
 pub mod collection;
 pub mod context;
+#[cfg(feature = "_contract")]
+pub mod contract;
 pub mod cost;
 pub mod definition;
 pub mod dialect;

@@ -1,6 +1,6 @@
 //! Arguments: reading, checking, repairing.
 
-mod agreement;
+pub(crate) mod agreement;
 mod checks;
 mod edges;
 mod hostile_text;

@@ -4,7 +4,7 @@ use crate::bounded::tokio;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolbox::ToolBox;
 use toolbox::mcp::{ApproveError, Servers, ServersBuilder, WithheldReason};
 
@@ -86,14 +86,45 @@ async fn every_part_of_a_definition_counts() {
     let told: Vec<String> =
         withheld.iter().map(|tool| format!("{} {}", tool.name, tool.detail)).collect();
     let starts = [
-        "echo its description changed",
-        "ask its description, inputSchema changed",
-        "big its description changed",
-        "big_id_last its annotations changed",
+        "echo its description changed since it was approved (wording: `description` changed);",
+        "ask its description, inputSchema changed since it was approved (breaking: argument `kind` \
+         is new, where any value was taken before; breaking: argument `text` is new, where any \
+         value was taken before; wording: `description` changed);",
+        "big its description changed since it was approved (wording: `description` changed);",
+        "big_id_last its annotations changed since it was approved (widening: `readOnlyHint` is \
+         true now, and was false; widening: `destructiveHint` is false now, and was true; \
+         widening: `idempotentHint` is true now, and was false);",
     ];
     assert_eq!(told.len(), starts.len(), "{told:?}");
     assert!(told.iter().zip(starts).all(|(told, start)| told.starts_with(start)), "{told:?}");
     servers.close().await;
+}
+
+/// What a change means is said of the definition that was approved, and of no other.
+#[tokio::test]
+async fn a_definition_that_is_not_the_approved_one_says_nothing() {
+    let scratch = Scratch::new("definition");
+    let toolbox = ToolBox::new();
+    locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock").close().await;
+    let text = std::fs::read_to_string(scratch.file()).expect("the lock");
+    let lock: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(lock["servers"]["s"]["echo"]["definition"]["inputSchema"].is_object(), "{lock}");
+    for altered in [None, Some(json!({"description": "Sends nothing."}))] {
+        let mut lock = lock.clone();
+        let entry = lock["servers"]["s"]["echo"].as_object_mut().expect("an entry");
+        match altered {
+            Some(definition) => drop(entry.insert("definition".to_owned(), definition)),
+            None => drop(entry.remove("definition")),
+        }
+        std::fs::write(scratch.file(), lock.to_string()).expect("the lock");
+        let toolbox = ToolBox::new();
+        let servers =
+            locked(&scratch.file(), &["list", "hostile"]).mount(&toolbox).await.expect("a lock");
+        let withheld = servers.status().remove(0).withheld;
+        let expected = "its description changed since it was approved; look at it";
+        assert!(withheld[0].detail.starts_with(expected), "{withheld:?}");
+        servers.close().await;
+    }
 }
 
 #[tokio::test]

@@ -26,6 +26,9 @@ Exit codes:
   2    the command line is not understood
   3    the configuration has a fault
   4    a server cannot be reached
+  5    the contract changed in texts alone
+  6    the contract is wider, and no caller breaks
+  7    the contract changed, and callers break
   130  it was interrupted
 
 Where a search, `show` or `call` has its answer, other faults are reported on standard error and change no exit code.
@@ -361,6 +364,8 @@ pub(super) enum CommonCommand {
     },
     /// Check schemas, names and sizes of all tools; none is called
     Check(CheckCommand),
+    /// Print the contract of the tools, or hold them against the one in a file
+    Contract(ContractCommand),
     /// Print completions for a shell, to be read by it at its start
     Completions {
         /// The shell
@@ -377,6 +382,17 @@ pub(super) struct CheckCommand {
     /// whether it changes or destroys, or with a name or description that hosts do not pass on
     #[arg(long)]
     pub(super) directory: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ContractCommand {
+    /// Tell what changed since the contract in a file, and whether it breaks callers
+    #[arg(long, value_name = "FILE")]
+    pub(super) check: Option<PathBuf>,
+    /// Write the contract to a file, by default that of --check
+    #[arg(long, value_name = "FILE")]
+    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
+    pub(super) update: Option<Option<PathBuf>>,
 }
 
 #[derive(Debug, Args)]

@@ -35,6 +35,7 @@
 //! | `prompt` | `description` and `messages` as in MCP; with `--save`, `saved` and the other `content` |
 //! | `resources` | `resources`: `uri` or `uriTemplate` and the rest as in MCP, with `server` |
 //! | `read` | `contents` as in MCP; with `--save`, `saved` |
+//! | `contract` | the contract; with `--check`, `changes` (`kind`, `tool`, `part`, `message`, `old_line`, `new_line`) and the worst `kind`; with `--update`, `file` and `changes` |
 //! | `install` | `files`: `host`, `file`, `name`, `state` (`added`, `same`, `replaced`, `refused`), `error`, `entry`, `backup` of each |
 //! | `pack` | `bundle`: `file`, `bytes`, `sha256`; `manifest`; and where it is written `server` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
@@ -52,6 +53,7 @@ mod beside;
 mod call;
 mod check;
 mod config_file;
+mod contract;
 mod directory;
 mod gateway;
 mod import;
@@ -345,6 +347,7 @@ async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
             let _work = Progress::of_work("checking");
             check::check(source, &wanted, paint).await
         }
+        CommonCommand::Contract(wanted) => contract::contract(source, &wanted),
         CommonCommand::Call(wanted) => {
             cancelled_by_interrupt(async |token| call::call(source, wanted, token).await).await
         }

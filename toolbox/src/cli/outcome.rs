@@ -14,6 +14,9 @@ pub(super) enum Exit {
     Usage,
     Config,
     Unreachable,
+    Wording,
+    Widening,
+    Breaking,
     Interrupted,
 }
 
@@ -25,6 +28,9 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Config => 3,
             Exit::Unreachable => 4,
+            Exit::Wording => 5,
+            Exit::Widening => 6,
+            Exit::Breaking => 7,
             Exit::Interrupted => 130,
         })
     }

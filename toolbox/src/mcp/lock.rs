@@ -1,4 +1,5 @@
-//! Approved tool definitions: digests in a file, to notice when a definition changes.
+//! Approved tool definitions in a file, to notice when a definition changes, and what the change
+//! means.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::digest::sha256;
 use super::file::SharedFile;
+use crate::contract::{ChangeKind, changes_of_mcp};
 
 /// The parts of a definition that are pinned, by their names in it.
 const PARTS: [&str; 9] = [
@@ -73,8 +75,18 @@ impl std::error::Error for LockFileError {
     }
 }
 
+/// What is kept of one definition.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Pins {
+    /// The pinned parts of a tool, to say what a change means. The digests decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Value>,
+    #[serde(flatten)]
+    digests: Digests,
+}
+
 /// Digests of the parts of one definition.
-type Pins = BTreeMap<String, String>;
+type Digests = BTreeMap<String, String>;
 
 /// The entry of one tool in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -166,10 +178,24 @@ impl Lock {
             Ok(None) => return PinStatus::New,
             Err(InvalidEntry) => return PinStatus::Unreadable,
         };
-        let now = pins(definition);
-        let changed: Vec<&str> =
-            PARTS.into_iter().filter(|part| pinned.get(*part) != now.get(*part)).collect();
+        let now = digests(definition);
+        let has_changed = |part: &&str| pinned.digests.get(*part) != now.get(*part);
+        let changed: Vec<&str> = PARTS.into_iter().filter(has_changed).collect();
         if changed.is_empty() { PinStatus::Approved } else { PinStatus::Changed(changed) }
+    }
+
+    /// Returns what became of a definition since it was approved, and what each change means; none
+    /// if the file has no definition of it, or one that is not that of the digests.
+    pub(crate) fn changes(
+        &self,
+        server: &str,
+        tool: &str,
+        definition: &Value,
+    ) -> Vec<(ChangeKind, String)> {
+        let Ok(Some(pinned)) = self.entry(server, tool) else { return Vec::new() };
+        let approved = pinned.definition.as_ref();
+        let approved = approved.filter(|approved| digests(approved) == pinned.digests);
+        approved.map(|approved| changes_of_mcp(approved, definition)).unwrap_or_default()
     }
 
     fn entry(&self, server: &str, tool: &str) -> Result<Option<&Pins>, InvalidEntry> {
@@ -225,13 +251,21 @@ impl Lock {
 pub(crate) fn digest_of<'a>(
     definitions: impl Iterator<Item = (std::borrow::Cow<'a, str>, &'a Value)>,
 ) -> String {
-    let pinned: BTreeMap<_, _> = definitions.map(|(key, raw)| (key, pins(raw))).collect();
+    let pinned: BTreeMap<_, _> = definitions.map(|(key, raw)| (key, digests(raw))).collect();
     let text = serde_json::to_vec(&pinned).unwrap_or_default();
     sha256(&text)
 }
 
-/// Returns the digests of the parts of a definition.
+/// Returns what is kept of a definition.
 fn pins(definition: &Value) -> Pins {
+    let is_tool = definition.get("inputSchema").is_some();
+    let part = |part: &'static str| Some((part.to_owned(), definition.get(part)?.clone()));
+    let parts = is_tool.then(|| PARTS.into_iter().filter_map(part).collect());
+    Pins { definition: parts, digests: digests(definition) }
+}
+
+/// Returns the digests of the parts of a definition.
+fn digests(definition: &Value) -> Digests {
     let digest = |part: &'static str| {
         let value = definition.get(part).filter(|value| !value.is_null())?;
         let mut text = String::new();

@@ -26,11 +26,13 @@
 //! | call a tool, and state what comes of it | [`call`](fn@call), [`call_in`], [`ResultCheck`] |
 //! | play the person who is asked, or who approves | [`ScriptedPerson`], [`RecordingApprover`] |
 //! | state what a transcript must hold | [`check`](fn@check), [`HistoryCheck`], [`rendered`] |
+//! | keep the tools of a box in a file, and see which changes break callers | [`contract`](fn@contract), the module [`contract`](crate::contract) |
 //! | call tools with arguments that fit their schemas, and with some that do not | [`Caller`], [`Finding`], [`Invalid`], [`Generator`] |
 
 mod call;
 mod caller;
 mod check;
+mod contract;
 mod generate;
 mod people;
 mod recorder;
@@ -39,6 +41,7 @@ mod script;
 pub use call::{ResultCheck, call, call_in};
 pub use caller::{Caller, Finding, Invalid};
 pub use check::{HistoryCheck, check, rendered};
+pub use contract::contract;
 pub use generate::Generator;
 pub use people::{RecordingApprover, ScriptedPerson};
 pub use recorder::Recorder;

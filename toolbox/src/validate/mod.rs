@@ -39,13 +39,15 @@ use self::check::Checker;
 use self::disclosure::PathOrigin;
 use self::json::{Document, Flaw, ParseError};
 use self::path::steps_at;
-use self::references::References;
 
-pub(crate) use self::number::with_plain_integers;
+pub(crate) use self::number::{Decimal, with_plain_integers};
 pub(crate) use self::read_error::ReadError;
+pub(crate) use self::references::References;
 pub(crate) use self::refused::{Subject, refused, violated};
+pub(crate) use self::schema::JsonKinds;
 pub(crate) use self::secrets::{may_hide, shown};
 use crate::call::{Fault, FaultKind, Faults, Repair};
+use crate::schema::walk::MAX_HEIGHT;
 use crate::text::nests_deeper;
 
 /// Limits that are enforced before arguments are parsed.
@@ -207,6 +209,61 @@ fn unreadable(
         ParseError::Syntax(error) => syntax_hint::fault(whole, base, inner, error, origin),
         ParseError::TooDeep => Fault::too_deep(bounds.depth),
         ParseError::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
+    }
+}
+
+/// Returns whether a value meets a schema; `None` if it has no fault and a keyword of the schema is
+/// one that not every checker enforces, such as `format`.
+pub(crate) fn meets<'s>(value: &Value, schema: &'s Value, refs: &References<'s>) -> Option<bool> {
+    let text = value.to_string();
+    let document = json::parse(&text, MAX_HEIGHT).ok()?;
+    let mut checker = Checker::new(refs, "", check::budget(&text));
+    let is_met = checker.count_faults(document.root(), schema) == 0;
+    if checker.exhausted || !refs.is_known() {
+        return None;
+    }
+    if is_met && !checker.is_read(schema) { None } else { Some(is_met) }
+}
+
+/// The places of values in a JSON text.
+pub(crate) struct TextPlaces<'t>(Document<'t>);
+
+impl<'t> TextPlaces<'t> {
+    /// Reads a text; `None` if it is no JSON.
+    pub(crate) fn of(text: &'t str) -> Option<Self> {
+        json::parse(text, MAX_HEIGHT).ok().map(Self)
+    }
+
+    /// Returns the line and the column of the value at a JSON pointer, or of the nearest value
+    /// around it; both begin with 1. The place of a field is that of its name.
+    pub(crate) fn place(&self, pointer: &str) -> (usize, usize) {
+        let mut node = self.0.root();
+        let mut offset = node.start();
+        for step in pointer.split('/').skip(1) {
+            let name = step.replace("~1", "/").replace("~0", "~");
+            if let Some((key, value)) = node.fields().find(|(key, _)| key.is_text(&name)) {
+                (offset, node) = (key.start(), value);
+            } else if let Some(item) = name.parse().ok().and_then(|at| node.items().nth(at)) {
+                (offset, node) = (item.start(), item);
+            } else {
+                break;
+            }
+        }
+        self.line_and_column(offset)
+    }
+
+    /// Returns the place of the first name that stands twice in an object.
+    pub(crate) fn duplicate_name(&self) -> Option<(usize, usize)> {
+        self.0.flaws().iter().find_map(|flaw| match flaw {
+            Flaw::Duplicate(offset) => Some(self.line_and_column(*offset)),
+            Flaw::Range(_) => None,
+        })
+    }
+
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = &self.0.text()[..offset];
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        (before.matches('\n').count() + 1, column)
     }
 }
 

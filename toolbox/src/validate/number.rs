@@ -7,7 +7,7 @@ use crate::text::string_end;
 /// A decimal number of any size: `±digits × 10^exponent`, with no zeros at either end of the
 /// digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     negative: bool,
     /// Empty for zero.
     digits: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct Decimal {
 
 impl Decimal {
     /// Reads the text of a JSON number.
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let huge = if exponent.starts_with('-') { i64::MIN / 4 } else { i64::MAX / 4 };
         let mut exponent =
@@ -38,22 +38,27 @@ impl Decimal {
     }
 
     /// Returns `true` if the number is whole: `3.0` and `1e3` are.
-    pub(super) fn is_integer(&self) -> bool {
+    pub(crate) fn is_integer(&self) -> bool {
         self.exponent >= 0
     }
 
     /// Returns `true` if the number is a multiple of `step`: exact where the division fits 127
     /// bits.
     pub(super) fn is_multiple_of(&self, step: &Self) -> bool {
+        self.is_exact_multiple_of(step).unwrap_or_else(|| {
+            let quotient = self.to_float() / step.to_float();
+            quotient.is_finite() && quotient.fract() == 0.0
+        })
+    }
+
+    /// Returns `true` if the number is a multiple of `step`; `None` if the division does not fit
+    /// 127 bits.
+    pub(crate) fn is_exact_multiple_of(&self, step: &Self) -> Option<bool> {
         if self.digits.is_empty() || step.digits.is_empty() {
-            return self.digits.is_empty();
+            return Some(self.digits.is_empty());
         }
         let low = self.exponent.min(step.exponent);
-        if let (Some(value), Some(step)) = (self.scaled(low), step.scaled(low)) {
-            return value % step == 0;
-        }
-        let quotient = self.to_float() / step.to_float();
-        quotient.is_finite() && quotient.fract() == 0.0
+        Some(self.scaled(low)? % step.scaled(low)? == 0)
     }
 
     /// Returns the magnitude in units of `10^exponent`.

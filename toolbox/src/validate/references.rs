@@ -12,7 +12,7 @@ use crate::schema::{Keywords as _, children};
 
 /// A draft of JSON Schema, as the root of a schema names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Draft {
+pub(crate) enum Draft {
     /// Draft 4 and older.
     Four,
     Six,
@@ -54,10 +54,10 @@ pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"
 pub(super) type ResourceId = usize;
 
 /// The references of one schema document.
-pub(super) struct References<'s> {
+pub(crate) struct References<'s> {
     pub(super) root: &'s Value,
     /// The draft; `None` if the document names none, which means draft 2020-12.
-    draft: Option<Draft>,
+    pub(crate) draft: Option<Draft>,
     /// `true` if the document's `$schema` names a supported draft, or none.
     known: bool,
     /// `true` if an identifier is one in some drafts only and no draft is named.
@@ -70,7 +70,7 @@ pub(super) struct References<'s> {
 
 impl<'s> References<'s> {
     /// Collects the parts of a document that references can name.
-    pub(super) fn new(root: &'s Value) -> Self {
+    pub(crate) fn new(root: &'s Value) -> Self {
         let named = root.keyword("$schema").and_then(Value::as_str);
         let draft = named.and_then(Draft::named);
         let mut references = Self {
@@ -148,12 +148,12 @@ impl<'s> References<'s> {
     }
 
     /// Returns `true` if the schema's draft is supported.
-    pub(super) fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.known
     }
 
     /// Returns `true` if keywords beside a `$ref` are ignored, as up to draft 7.
-    pub(super) fn refs_alone(&self) -> bool {
+    pub(crate) fn refs_alone(&self) -> bool {
         self.draft.is_some_and(|draft| draft <= Draft::Seven)
     }
 
@@ -163,7 +163,7 @@ impl<'s> References<'s> {
     }
 
     /// Returns `true` if `keyword` is part of the draft; others are ignored.
-    pub(super) fn knows(&self, keyword: &str) -> bool {
+    pub(crate) fn knows(&self, keyword: &str) -> bool {
         let Some(draft) = self.draft else { return true };
         match keyword {
             "const" | "contains" | "propertyNames" => draft >= Draft::Six,
@@ -189,13 +189,13 @@ impl<'s> References<'s> {
     }
 
     /// Returns the target of the `$ref` of a schema.
-    pub(super) fn target(&self, schema: &Value) -> Option<&'s Value> {
+    pub(crate) fn target(&self, schema: &Value) -> Option<&'s Value> {
         self.resolve(schema.keyword("$ref")?.as_str()?, schema)
     }
 
     /// Returns the target of a reference in `from`; `None` if it points nowhere or to another
     /// document.
-    pub(super) fn resolve(&self, reference: &str, from: &Value) -> Option<&'s Value> {
+    pub(crate) fn resolve(&self, reference: &str, from: &Value) -> Option<&'s Value> {
         if self.ambiguous {
             return None;
         }

@@ -17,19 +17,19 @@ const FUEL: u32 = 256;
 
 /// A set of JSON types; integers and other numbers count as two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct JsonKinds(u8);
+pub(crate) struct JsonKinds(u8);
 
 impl JsonKinds {
-    pub(super) const NONE: Self = Self(0);
-    pub(super) const NULL: Self = Self(1);
-    pub(super) const BOOL: Self = Self(2);
-    pub(super) const INTEGER: Self = Self(4);
-    const FRACTION: Self = Self(8);
-    pub(super) const NUMBER: Self = Self(4 | 8);
-    pub(super) const STRING: Self = Self(16);
-    pub(super) const ARRAY: Self = Self(32);
-    pub(super) const OBJECT: Self = Self(64);
-    pub(super) const ALL: Self = Self(127);
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const NULL: Self = Self(1);
+    pub(crate) const BOOL: Self = Self(2);
+    pub(crate) const INTEGER: Self = Self(4);
+    pub(crate) const FRACTION: Self = Self(8);
+    pub(crate) const NUMBER: Self = Self(4 | 8);
+    pub(crate) const STRING: Self = Self(16);
+    pub(crate) const ARRAY: Self = Self(32);
+    pub(crate) const OBJECT: Self = Self(64);
+    pub(crate) const ALL: Self = Self(127);
 
     pub(super) fn of(node: Node<'_>) -> Self {
         match node.kind() {
@@ -43,7 +43,7 @@ impl JsonKinds {
         }
     }
 
-    fn of_value(value: &Value) -> Self {
+    pub(crate) fn of_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOL,
@@ -72,7 +72,7 @@ impl JsonKinds {
     }
 
     /// Returns the types that the keyword `type` names; all without it.
-    pub(super) fn of_type(schema: &Map<String, Value>) -> Self {
+    pub(crate) fn of_type(schema: &Map<String, Value>) -> Self {
         match schema.keyword("type") {
             Some(Value::String(name)) => Self::named(name),
             Some(Value::Array(names)) if !names.is_empty() => names
@@ -83,12 +83,17 @@ impl JsonKinds {
         }
     }
 
-    pub(super) fn meets(self, other: Self) -> bool {
+    pub(crate) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
+    /// Returns the kinds of these that are not among the others.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Returns a phrase such as "a string or null".
-    pub(super) fn phrase(self) -> String {
+    pub(crate) fn phrase(self) -> String {
         self.words(|_, phrase| phrase)
     }
 
@@ -102,6 +107,7 @@ impl JsonKinds {
             (Self::STRING, "string", "a string"),
             (Self::NUMBER, "number", "a number"),
             (Self::INTEGER, "integer", "an integer"),
+            (Self::FRACTION, "fraction", "a fraction"),
             (Self::BOOL, "boolean", "`true` or `false`"),
             (Self::ARRAY, "array", "an array"),
             (Self::OBJECT, "object", "an object"),

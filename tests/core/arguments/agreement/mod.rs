@@ -2,7 +2,7 @@
 //! unrepaired the schema admits.
 
 mod dialects;
-mod types;
+pub(crate) mod types;
 
 use std::cell::RefCell;
 use std::fmt::Write as _;

@@ -109,7 +109,7 @@ fn seven() -> u8 {
 /// Declares a tool for each type, of one argument `value`.
 macro_rules! tools {
     ($group:ident; $($name:ident: $type:ty),* $(,)?) => {
-        pub(super) fn $group() -> Vec<Tool> {
+        pub(crate) fn $group() -> Vec<Tool> {
             $(
                 #[tool(description = "Takes a value.")]
                 #[allow(clippy::boxed_local, clippy::option_option, reason = "every type is tried")]
@@ -126,7 +126,7 @@ macro_rules! tools {
 /// Declares a tool for each type, whose fields are the arguments.
 macro_rules! whole {
     ($group:ident; $($name:ident: $type:ty),* $(,)?) => {
-        pub(super) fn $group() -> Vec<Tool> {
+        pub(crate) fn $group() -> Vec<Tool> {
             vec![$(
                 Tool::from_fn(stringify!($name), "Takes fields.", |_: $type| super::REACHED)
             ),*]
@@ -258,7 +258,7 @@ fn spread_aliased(#[arg(flatten)] fields: AliasedBeside, kind: AliasedChoice) ->
     super::REACHED
 }
 
-pub(super) fn attributes() -> Vec<Tool> {
+pub(crate) fn attributes() -> Vec<Tool> {
     toolbox::tools![
         spread_aliased,
         restricted,

@@ -390,11 +390,14 @@ impl ServersBuilder {
         self
     }
 
-    /// Keeps digests of tool definitions in a file, and withholds a tool whose definition changed.
+    /// Keeps tool definitions in a file with their digests, and withholds a tool whose definition
+    /// changed.
     ///
     /// A tool is pinned when it is first listed. When its title, description, schemas or
     /// annotations change later, it is removed from the box until it is approved
-    /// ([`Servers::approve`]). Default: no file, and definitions may change at any time.
+    /// ([`Servers::approve`]); the [detail](WithheldTool::detail) says whether the change breaks
+    /// those who call it, as [`contract`](crate::contract) does. Default: no file, and definitions
+    /// may change at any time.
     ///
     /// Programs may share a file: each adds its entries to those of the others. An empty lock file
     /// beside it, `.NAME.guard`, orders their writes and may be deleted when none of them runs.

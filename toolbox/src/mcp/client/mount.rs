@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
+use crate::contract::ChangeKind;
 use crate::mcp::lock::{Lock, PinStatus};
 use crate::mcp::names;
 use crate::tool::Tool;
@@ -58,6 +59,10 @@ pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> (MountedOffers, 
     }
     (mounted, approved)
 }
+
+/// The most withheld definitions of a list of which it is said what their changes mean: a server
+/// may change thousands.
+const JUDGED: usize = 100;
 
 /// Returns the tools that the lock admits, and withholds the others.
 pub(super) fn approved(
@@ -107,15 +112,28 @@ pub(super) fn approved(
                 mounted.withhold_unapproved(&key, WithheldReason::New, detail.to_owned(), raw);
             }
             PinStatus::Changed(parts) => {
+                let is_judged = mounted.withheld.len() < JUDGED;
+                let changes = is_judged.then(|| lock.changes(&server.name, &key, raw));
                 let detail = format!(
-                    "its {} changed since it was approved; look at it, then approve of the server's tools",
-                    parts.join(", ")
+                    "its {} changed since it was approved{}; look at it, then approve of the server's tools",
+                    parts.join(", "),
+                    meaning(&changes.unwrap_or_default())
                 );
                 mounted.withhold_unapproved(&key, WithheldReason::Changed, detail, raw);
             }
         }
     }
     approved
+}
+
+/// Returns the first changes of a definition in parentheses, each with what it means to callers.
+fn meaning(changes: &[(ChangeKind, String)]) -> String {
+    const NAMED: usize = 8;
+    let first = changes.iter().take(NAMED).map(|(kind, change)| format!("{kind}: {change}"));
+    let more = changes.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let all: Vec<String> = first.chain(more).collect();
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join("; ")) }
 }
 
 fn make_tool(
