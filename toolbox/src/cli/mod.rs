@@ -48,6 +48,7 @@ mod attendance;
 mod audit;
 mod beside;
 mod call;
+mod chat;
 mod check;
 mod config_file;
 mod gateway;
