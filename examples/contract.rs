@@ -3,6 +3,8 @@
 //! `cargo run -p toolbox-examples --example contract`. In a test, one line does all of it:
 //! `toolbox::testing::contract(&toolbox, "tests/tools.json")`.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolbox::contract::{ChangeKind, Contract};
@@ -13,20 +15,23 @@ mod released {
     use super::{JsonSchema, Serialize, tool};
 
     #[derive(Serialize, JsonSchema)]
-    pub struct Town {
+    pub(super) struct Town {
         name: String,
         people: u32,
     }
 
     /// Finds a town.
     #[tool(read_only)]
-    pub fn find(name: String, #[arg(range = 1..=50, default = 10)] limit: u32) -> Vec<String> {
+    pub(super) fn find(
+        name: String,
+        #[arg(range = 1..=50, default = 10)] limit: u32,
+    ) -> Vec<String> {
         vec![name; limit as usize]
     }
 
     /// Describes a town.
     #[tool]
-    pub fn describe(name: String) -> Town {
+    pub(super) fn describe(name: String) -> Town {
         Town { name, people: 0 }
     }
 }
@@ -41,8 +46,8 @@ struct Town {
 /// Finds towns.
 #[tool]
 fn find(
-    name: String,
-    country: String,
+    name: &str,
+    country: &str,
     #[arg(range = 1..=20, default = 10)] limit: u32,
     language: Option<String>,
 ) -> Vec<String> {

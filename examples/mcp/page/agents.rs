@@ -30,7 +30,7 @@ fn model(
 }
 
 /// Returns prices for the models, which have no service that could name any.
-fn prices() -> PriceTable {
+pub(crate) fn prices() -> PriceTable {
     let price = Price::per_million(Money::from_cents(125), Money::from_cents(1000));
     PriceTable::new().default_price(price)
 }

@@ -18,6 +18,7 @@ mod agents;
 mod arguments;
 mod hostile;
 mod results;
+mod talk;
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -110,7 +111,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     toolbox.register((0..wanted.tools).map(filler).collect::<Vec<_>>());
 
-    let mut page = Page::new(toolbox).inbox(inbox).events(events).title("example");
+    let agent = talk::agent(&toolbox)?;
+    let mut page = Page::new(toolbox).inbox(inbox).events(events).title("example").chat(agent);
     if let Some(file) = wanted.sessions {
         page = page.session_file(file);
     }

@@ -13,9 +13,9 @@ use crate::bounded::tokio;
 use crate::{Folder, toolbox_program};
 
 /// `toolbox page` or `toolbox serve --page` over a file.
-struct Configured {
-    site: Site,
-    halves: Halves,
+pub(super) struct Configured {
+    pub(super) site: Site,
+    pub(super) halves: Halves,
     child: Child,
     folder: Folder,
 }
@@ -33,7 +33,7 @@ impl Configured {
         Self::with(text, &["page"]).await
     }
 
-    async fn with(text: Option<&str>, words: &[&str]) -> Self {
+    pub(super) async fn with(text: Option<&str>, words: &[&str]) -> Self {
         let folder = Folder::new();
         if let Some(text) = text {
             folder.write("toolbox.jsonc", text);
@@ -44,6 +44,7 @@ impl Configured {
             .env("HOME", folder.path("home"))
             .env("APPDATA", folder.path("home"))
             .env("SET", "value-of-set")
+            .env("TOOLBOX_CHAT_KEY", super::chat::KEY)
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("CODEX_HOME")
             .env_remove("NOT_SET")

@@ -14,7 +14,7 @@ import type { Waiting } from "./state";
 import { useStore } from "./store";
 import { Block, Line, Outside, number, pretty, visible } from "./text";
 
-interface Settled {
+export interface Settled {
   id: number;
   what: string;
   bad: boolean;
@@ -66,7 +66,7 @@ function Permission() {
 }
 
 /** An entry. One that is new, or that moved under the pointer, cannot be decided for a moment. */
-function Entry({ entry, place, settle }: { entry: Waiting; place: string; settle(own: Settled): void }) {
+export function Entry({ entry, place, settle }: { entry: Waiting; place: string; settle(own: Settled): void }) {
   const isRead = useRead(place);
   const [since, setSince] = useState(Math.max(0, Date.now() - entry.since_ms));
   const [fault, setFault] = useState("");

@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Refusal, follow, forgetKey, get, hasKey, openSession, post } from "./api";
 import { Approvals } from "./approvals";
+import { Chat } from "./chat/chat";
 import { Live, live } from "./live/live";
 import { Prompts } from "./offers/prompts";
 import { Resources } from "./offers/resources";
@@ -22,6 +23,7 @@ import "./style.css";
 const TABS: [string, string][] = [
   ["tools", "Tools"],
   ["try", "Try"],
+  ["chat", "Chat"],
   ["servers", "Servers"],
   ["prompts", "Prompts"],
   ["resources", "Resources"],
@@ -259,6 +261,8 @@ function Content({ tab }: { tab: string }) {
       return <Approvals />;
     case "protocol":
       return <Protocol />;
+    case "chat":
+      return <Chat />;
     case "servers":
       return <Servers />;
     default:

@@ -13,9 +13,9 @@ const ADDRESS = 2000;
 /** The characters that are drawn. */
 export const DRAWN = 50_000;
 
-export function Markdown({ text }: { text: string }) {
+export function Markdown({ text, label = "Markdown of the result" }: { text: string; label?: string }) {
   return (
-    <div class="markdown" role="group" aria-label="Markdown of the result" tabIndex={0}>
+    <div class="markdown" role="group" aria-label={label} tabIndex={0}>
       {blocks(text.slice(0, DRAWN).replace(/\r\n?/g, "\n").split("\n"), 0)}
     </div>
   );

@@ -52,7 +52,7 @@ export interface Runner {
 }
 
 /** A menu that is open, which takes Esc itself. */
-const OPEN_MENU = "details.menu[open], [role=menu]";
+export const OPEN_MENU = "details.menu[open], [role=menu]";
 
 /**
  * Makes calls of the page, one at a time, by the form of that id. Wherever the focus is, Ctrl+Enter calls and Esc
@@ -230,15 +230,23 @@ function Running({ runner, approval }: { runner: Runner; approval: boolean }) {
         </>
       )}
     </p>
-    {items.length > 0 && (
-      <ol class="items" aria-label="Items so far" tabIndex={0}>
-        {items.map((item) => (
-          <li key={item.index} value={item.index + 1}>
-            <Line text={item.text.slice(0, CHARACTERS)} />
-          </li>
-        ))}
-      </ol>
-    )}
+    <Items items={items} />
     </>
+  );
+}
+
+/** The last items that a tool that streams put out. */
+export function Items({ items }: { items: Item[] }) {
+  if (items.length === 0) {
+    return null;
+  }
+  return (
+    <ol class="items" aria-label="Items so far" tabIndex={0}>
+      {items.map((item) => (
+        <li key={item.index} value={item.index + 1}>
+          <Line text={item.text.slice(0, CHARACTERS)} />
+        </li>
+      ))}
+    </ol>
   );
 }

@@ -84,6 +84,8 @@ export interface ProgramState {
   offers: OfferCounts;
   /** The number of messages of servers so far; `null` if none are shown. */
   frames: number | null;
+  /** The model of the tab Chat; `null` if there is none. */
+  chat: { model: string; provider: string; agent: string } | null;
   lock_file: boolean;
   mcp_url: string | null;
 }

@@ -1,6 +1,7 @@
 // Runs the flows: node tests/run.mjs [WORD …], each of which a name has to hold.
 import { another, context, go, keep, open, run, start } from "./harness.mjs";
 import * as approvals from "./approvals.mjs";
+import * as chat from "./chat.mjs";
 import * as form from "./form.mjs";
 import * as keys from "./keys.mjs";
 import * as live from "./live.mjs";
@@ -28,7 +29,7 @@ async function session(at, options) {
   return next;
 }
 
-for (const part of [tools, trying, form, keys, narrow, approvals, live, safety, serve, servers, results, inspect]) {
+for (const part of [tools, trying, form, keys, narrow, approvals, chat, live, safety, serve, servers, results, inspect]) {
   part.register(program, session);
 }
 await run();

@@ -78,6 +78,28 @@ impl Agent {
         &self.inner.toolbox
     }
 
+    #[cfg(feature = "page")]
+    pub(crate) fn model(&self) -> &Arc<dyn Model> {
+        &self.inner.model
+    }
+
+    /// Returns the agent with another model.
+    #[cfg(feature = "page")]
+    pub(crate) fn with_model(&self, model: Arc<dyn Model>) -> Self {
+        let inner = &self.inner;
+        Self::from_inner(AgentInner {
+            id: inner.id,
+            name: inner.name.clone(),
+            task: inner.task.clone(),
+            system: inner.system.clone(),
+            model,
+            toolbox: inner.toolbox.clone(),
+            state: inner.state.clone(),
+            rules: ArcSwap::new(inner.rules.load_full()),
+            settings: inner.settings.clone(),
+        })
+    }
+
     /// Forbids a tool in runs of this agent and of the agents below it, from the next step on. The
     /// name may hold `*`.
     ///

@@ -42,6 +42,12 @@ impl Agent {
         Run::new(self.clone(), History::from(input.into()))
     }
 
+    /// Starts a run on a transcript, which ends with what the model answers.
+    #[cfg(feature = "page")]
+    pub(crate) fn run_on(&self, history: History) -> Run {
+        Run::new(self.clone(), history)
+    }
+
     /// Starts a run with the task the agent was built with; with none, without a message.
     pub fn run_task(&self) -> Run {
         self.run(self.inner.task.as_deref().unwrap_or_default())

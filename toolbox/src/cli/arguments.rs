@@ -14,6 +14,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::chat::ChatArguments;
 #[cfg(feature = "durable")]
 use crate::durable::CallState;
 use crate::mcp::config::PROTOCOL_VERSIONS;
@@ -450,6 +451,8 @@ pub(super) struct PageCommand {
     /// Keep sessions in this file, so that open pages go on after a restart; it holds digests
     #[arg(long, value_name = "FILE")]
     pub(super) sessions: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) chat: ChatArguments,
 }
 
 /// The server to inspect.
@@ -488,6 +491,8 @@ pub(super) struct BesidePage {
     /// Keep the sessions of the page in this file, so that open pages go on after a restart
     #[arg(long, value_name = "FILE", requires = "page")]
     pub(super) sessions: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) chat: ChatArguments,
 }
 
 #[derive(Debug, Args)]

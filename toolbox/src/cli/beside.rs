@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
 
 use super::arguments::BesidePage;
+use super::chat::ChatModel;
 use super::outcome::{Exit, Outcome, complain};
 use crate::page::Page;
 
@@ -19,6 +20,16 @@ pub(super) async fn bound(
     })?;
     let address = listener.local_addr().unwrap_or(at);
     Ok((listener, page.link(&format!("http://{address}"))))
+}
+
+impl BesidePage {
+    /// Returns the model that people at the page talk to, or why there is none.
+    pub(super) fn model(&self) -> Result<ChatModel, String> {
+        if self.page.is_none() && self.chat.chat.is_some() {
+            return Err("--chat is the model of the page: add --page".to_owned());
+        }
+        self.chat.model()
+    }
 }
 
 /// A page beside an MCP server.

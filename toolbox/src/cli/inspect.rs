@@ -22,6 +22,10 @@ pub(super) async fn inspect(file: Option<PathBuf>, wanted: InspectCommand) -> Ou
         Ok(server) => server,
         Err(what) => return Outcome::failed(Exit::Usage, what),
     };
+    let chat = match wanted.page.chat.model() {
+        Ok(chat) => chat,
+        Err(why) => return Outcome::failed(Exit::Usage, why),
+    };
     let credentials = Configured::read(file).credentials();
     if wanted.login {
         let Some(credentials) = &credentials else {
@@ -44,7 +48,10 @@ pub(super) async fn inspect(file: Option<PathBuf>, wanted: InspectCommand) -> Ou
         Ok(servers) => servers,
         Err(error) => return Outcome::failed(Exit::Config, error),
     };
-    let page = attendance.page(toolbox).servers(servers.clone(), false).frames(frames);
+    let page = match chat.on(attendance.page(toolbox.clone()), &toolbox) {
+        Ok(page) => page.servers(servers.clone(), false).frames(frames),
+        Err(why) => return Outcome::failed(Exit::Usage, why),
+    };
     let outcome = opened(page, wanted.page).await;
     servers.close().await;
     outcome

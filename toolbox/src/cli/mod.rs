@@ -51,6 +51,7 @@ mod attendance;
 mod audit;
 mod beside;
 mod call;
+mod chat;
 mod check;
 mod config_file;
 mod contract;

@@ -22,6 +22,10 @@ use crate::text::clean;
 
 /// Opens the page over the servers of a configuration, and follows its changes.
 pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outcome {
+    let chat = match wanted.chat.model() {
+        Ok(chat) => chat,
+        Err(why) => return Outcome::failed(Exit::Usage, why),
+    };
     let config_file = PageConfig::of(file.clone());
     let (configured, watch) = Configured::watched(file);
     let settings = configured.config.settings();
@@ -39,9 +43,13 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
         Ok(servers) => servers,
         Err(error) => return Outcome::failed(Exit::Config, error.to_string()),
     };
+    let page = match chat.on(attendance.page(toolbox.clone()), &toolbox) {
+        Ok(page) => page,
+        Err(why) => return Outcome::failed(Exit::Usage, why),
+    };
     let page = config_file
         .into_iter()
-        .fold(attendance.page(toolbox.clone()), Page::config_file)
+        .fold(page, Page::config_file)
         .ranking(ranking(settings))
         .servers(servers.clone(), settings.lock_file.is_some());
     let live = LiveConfig {
@@ -64,7 +72,11 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
 
 /// Opens the page over the box of a user's own program.
 pub(super) async fn own(toolbox: ToolBox, wanted: PageCommand) -> Outcome {
-    opened(Attendance::new().page_over(&toolbox).0, wanted).await
+    let (page, toolbox) = Attendance::new().page_over(&toolbox);
+    match wanted.chat.model().and_then(|chat| chat.on(page, &toolbox)) {
+        Ok(page) => opened(page, wanted).await,
+        Err(why) => Outcome::failed(Exit::Usage, why),
+    }
 }
 
 /// Serves a page on an address of its own until the process is asked to end.

@@ -22,6 +22,7 @@ use super::program::{Configured, is_wide};
 use super::source::ranking;
 use super::text::line;
 use super::waiting::logged;
+use crate::audit::AuditLog;
 use crate::collection::{ToolBox, ToolBoxBuilder};
 use crate::mcp::{
     ConfigProblem, Connect, HostInput, ServeError, ServerInfo, Servers, Service, SkillFolder,
@@ -40,6 +41,10 @@ const LONGEST_TOKEN: u64 = 4096;
 
 /// Serves the servers of a configuration, and follows its changes.
 pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outcome {
+    let chat = match wanted.page.model() {
+        Ok(chat) => chat,
+        Err(why) => return Outcome::failed(Exit::Usage, why),
+    };
     let config_file = PageConfig::of(file.clone());
     let (mut configured, watch) = Configured::watched(file);
     let mut host = wanted.listen.http.is_none().then(HostInput::open);
@@ -107,8 +112,12 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
             Some(servers) => page.servers(servers.clone(), settings.lock_file.is_some()),
             None => page,
         };
-        ServedPage::new(page, wanted.page)
+        chat.on(page, &toolbox).map(|page| ServedPage::new(page, wanted.page))
     });
+    let page = match page.transpose() {
+        Ok(page) => page,
+        Err(why) => return Outcome::failed(Exit::Usage, why),
+    };
     let live = LiveConfig {
         toolbox,
         servers: servers.clone(),
@@ -127,21 +136,34 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         servers.close().await;
     }
     if let Some(log) = audit {
-        match log.flush().await {
-            Err(error) => complain(&format!("error: {error}")),
-            Ok(()) if log.dropped() > 0 => {
-                complain(&format!("{} lines of the audit log were lost", log.dropped()));
-            }
-            Ok(()) => {}
-        }
+        flush(&log).await;
     }
     outcome
 }
 
+/// Writes the rest of the audit log, and says what was lost of it.
+async fn flush(log: &AuditLog) {
+    match log.flush().await {
+        Err(error) => complain(&format!("error: {error}")),
+        Ok(()) if log.dropped() > 0 => {
+            complain(&format!("{} lines of the audit log were lost", log.dropped()));
+        }
+        Ok(()) => {}
+    }
+}
+
 /// Serves the box of a user's own program.
 pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) -> Outcome {
+    let chat = match wanted.page.model() {
+        Ok(chat) => chat,
+        Err(why) => return Outcome::failed(Exit::Usage, why),
+    };
     let (toolbox, page) = if wanted.page.page.is_some() {
         let (page, attended) = Attendance::new().page_over(&toolbox);
+        let page = match chat.on(page, &attended) {
+            Ok(page) => page,
+            Err(why) => return Outcome::failed(Exit::Usage, why),
+        };
         (attended, Some(ServedPage::new(page, wanted.page)))
     } else {
         (toolbox, None)

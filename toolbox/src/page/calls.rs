@@ -31,6 +31,10 @@ const WAITING: usize = 32;
 /// The items of a tool that streams that wait to be passed on; then the tool waits.
 const ITEMS: usize = 16;
 
+/// The most bytes of the text of an event.
+#[cfg(feature = "agent")]
+const MAX_EVENT_TEXT: usize = 64 << 10;
+
 /// The interval at which the lines of a server are passed on.
 const LINES: Duration = Duration::from_millis(250);
 
@@ -143,7 +147,7 @@ pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted)
                 };
                 let call = passing_on(call, &mut items, pass);
                 let result = with_lines(call, &mut lines, &sender).await;
-                let mut shown = shown(&result, began);
+                let mut shown = shown(&result, began.elapsed());
                 page.large.take((&id, session), (&toolbox, &context), &result, &mut shown).await;
                 shown
             }
@@ -196,8 +200,29 @@ pub(super) fn cancel(page: &PageInner, id: &str) -> bool {
     calls.get(id).map(CancellationToken::cancel).is_some()
 }
 
+/// Returns the end of a call as the page shows a result: the text of it alone.
+#[cfg(feature = "agent")]
+pub(super) fn shown_end(end: &crate::event::ToolFinished) -> Value {
+    let text = end.text.as_deref().unwrap_or(&end.preview);
+    json!({
+        "content": [{"type": "text", "text": crate::text::cut(text, MAX_EVENT_TEXT)}],
+        "is_error": end.is_error(),
+        "is_pending": end.pending,
+        "code": end.code,
+        "for_user": end.user_text,
+        "repairs": end.repairs.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "edited": null,
+        "handle": null,
+        "omitted_bytes": 0,
+        "bytes": end.bytes,
+        "tokens": EstimatedTokens.count(text),
+        "took_ms": end.took.as_secs_f64() * 1000.0,
+        "faults": [],
+    })
+}
+
 /// Returns a result as the page shows it.
-fn shown(result: &ToolResult, began: Instant) -> Value {
+pub(super) fn shown(result: &ToolResult, took: Duration) -> Value {
     let text = result.text();
     let mut value = json!({
         "content": result.content(),
@@ -211,7 +236,7 @@ fn shown(result: &ToolResult, began: Instant) -> Value {
         "omitted_bytes": result.omitted_bytes(),
         "bytes": text.len(),
         "tokens": EstimatedTokens.count(&text),
-        "took_ms": began.elapsed().as_secs_f64() * 1000.0,
+        "took_ms": took.as_secs_f64() * 1000.0,
         "faults": faults(result),
     });
     if let Some(structured) = result.structured_content() {

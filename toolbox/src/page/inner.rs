@@ -25,6 +25,8 @@ pub(super) struct PageInner {
     pub(super) large: LargeResults,
     pub(super) index: ToolIndex,
     pub(super) live: Arc<LiveLog>,
+    #[cfg(feature = "agent")]
+    pub(super) chat: Option<super::chat::store::Chat>,
 }
 
 impl PageInner {
@@ -42,6 +44,8 @@ impl PageInner {
             large: LargeResults::default(),
             index: ToolIndex::default(),
             live: Arc::new(LiveLog::new()),
+            #[cfg(feature = "agent")]
+            chat: options.chat.clone().map(super::chat::store::Chat::new),
             options,
         }
     }

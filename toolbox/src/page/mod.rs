@@ -40,10 +40,16 @@
 //! |---|---|
 //! | open a page over a box | [`Page`] |
 //! | decide on calls and answer questions in it | [`Inbox`] |
+//! | talk to a model over its tools | `Page::chat` (feature `agent`) |
 
 mod admission;
 mod assets;
 mod calls;
+#[cfg(feature = "agent")]
+mod chat;
+#[cfg(not(feature = "agent"))]
+#[path = "no_chat.rs"]
+mod chat;
 mod config_change;
 mod config_file;
 mod frames;

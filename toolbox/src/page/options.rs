@@ -23,6 +23,8 @@ pub(super) struct PageOptions {
     pub(super) ranking: Ranking,
     pub(super) mcp_url: Option<String>,
     pub(super) config_file: Option<Arc<dyn ConfigFile>>,
+    #[cfg(feature = "agent")]
+    pub(super) chat: Option<crate::agent::Agent>,
     #[cfg(feature = "mcp-client")]
     pub(super) servers: Option<crate::mcp::Servers>,
     #[cfg(feature = "mcp-client")]
@@ -43,6 +45,8 @@ impl PageOptions {
             ranking: Ranking::default(),
             mcp_url: None,
             config_file: None,
+            #[cfg(feature = "agent")]
+            chat: None,
             #[cfg(feature = "mcp-client")]
             servers: None,
             #[cfg(feature = "mcp-client")]

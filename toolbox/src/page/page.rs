@@ -157,6 +157,33 @@ impl Page {
         self.with(|options| options.frames = Some(log))
     }
 
+    /// Lets people at the page talk to an agent, in the tab *Chat* (feature `agent`): its model,
+    /// its system prompt, its prices and limits are those of the agent, and calls that need
+    /// approval wait in the [inbox](Self::inbox). Give the agent the box of the page.
+    ///
+    /// The browser gets the name of the model, and neither its key nor the system prompt. A run
+    /// ends after 30 minutes, or after 3 without a page that looks at it. Default: the tab says how
+    /// to switch it on.
+    ///
+    /// ```
+    /// use toolbox::agent::Agent;
+    /// use toolbox::page::Page;
+    /// use toolbox::testing::ScriptedModel;
+    /// use toolbox::ToolBox;
+    ///
+    /// let toolbox = ToolBox::new();
+    /// // In place of a real one, such as `OpenAi::from_env("gpt-5")?`.
+    /// let model = ScriptedModel::answering("Hello.");
+    /// let agent = Agent::builder(model).toolbox(toolbox.clone()).system("Be brief.").build()?;
+    /// let page = Page::new(toolbox).chat(agent);
+    /// # Ok::<(), toolbox::agent::BuildAgentError>(())
+    /// ```
+    #[cfg(feature = "agent")]
+    #[must_use]
+    pub fn chat(self, agent: crate::agent::Agent) -> Self {
+        self.with(|options| options.chat = Some(agent))
+    }
+
     /// Lets people at the page change the file that the servers are configured in.
     #[cfg(feature = "cli")]
     pub(crate) fn config_file(self, file: Arc<dyn super::ConfigFile>) -> Self {

@@ -19,7 +19,7 @@ use super::inbox::TooLate;
 use super::inner::{PageInner, PageState};
 use super::reply::{failed, json_of, json_text, refused};
 use super::sessions::NoSession;
-use super::{config_file, frames, large_parts, live, log, offers, servers, tools};
+use super::{chat, config_file, frames, large_parts, live, log, offers, servers, tools};
 use crate::call::{Arguments, Faults};
 use crate::context::{Answer, CancellationToken, Decision};
 
@@ -40,6 +40,7 @@ pub(super) fn router(page: Arc<PageInner>, closing: CancellationToken) -> Router
         .route("/api/check", post(check))
         .route("/api/calls", post(call))
         .route("/api/decide", post(decide))
+        .merge(chat::routes())
         .layer(DefaultBodyLimit::max(MAX_CALL));
     let small = Router::new()
         .route("/api/state", get(state))
@@ -117,6 +118,7 @@ async fn state(State(page): PageState) -> Response {
         "config_file": config_file::stamp(&page),
         "offers": offers::counts(&options.toolbox),
         "frames": frames::count(&page),
+        "chat": chat::facts(&page),
         "streams": *page.live.streams.borrow(),
         "lock_file": servers::has_lock(&page),
         "mcp_url": options.mcp_url,
@@ -320,6 +322,7 @@ async fn leave(
     headers: HeaderMap,
 ) -> Response {
     page.sessions.end(&caller.cookie);
+    chat::leave(&page, caller.number);
     let mut response = json_of(&json!({}));
     let cookie =
         format!("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", cookie_name(&headers));
