@@ -57,7 +57,7 @@ where
 
 /// Runs the rules of a type that derives `validator::Validate`.
 ///
-/// A rule without a message of its own is named with its bounds: `must keep the rule length (min 2)`.
+/// A rule without a message is named with its bounds: `must keep the rule length (min 2)`.
 ///
 /// # Errors
 ///

@@ -37,7 +37,7 @@ pub(super) fn write(
     }
     let location = files.workspace.locate(path)?;
     let dir = location.make_folder(&files.workspace).map_err(|error| FileError::io(path, error))?;
-    let change = Change::begin(files, path, location, &dir, call)?;
+    let change = BeganWrite::begin(files, path, location, &dir, call)?;
     let replaced = change.replaced()?;
     let known = change.known().filter(|_| replaced.is_some());
     let before = replaced.as_ref().map(|replaced| replaced.metadata.len());
@@ -60,7 +60,7 @@ pub(super) fn edit(
 ) -> Result<String, FileError> {
     let location = files.workspace.locate(path)?;
     let dir = location.open_folder(&files.workspace).map_err(|error| FileError::io(path, error))?;
-    let change = Change::begin(files, path, location, &dir, context)?;
+    let change = BeganWrite::begin(files, path, location, &dir, context)?;
     let (text, replaced) = change.whole()?;
     let mut places = text.match_indices(edit.old).map(|(at, _)| line_of(&text, at));
     let Some(first) = places.next() else {
@@ -129,7 +129,7 @@ fn missing(path: &Path, text: &str, old: &str) -> FileError {
 }
 
 /// A change of one file, under the lock of its folder.
-struct Change<'a> {
+struct BeganWrite<'a> {
     files: &'a FileAccess,
     path: &'a Path,
     location: Location,
@@ -138,7 +138,7 @@ struct Change<'a> {
     context: &'a ToolContext,
 }
 
-impl<'a> Change<'a> {
+impl<'a> BeganWrite<'a> {
     fn begin(
         files: &'a FileAccess,
         path: &'a Path,

@@ -151,7 +151,7 @@ async fn clear(
 }
 
 #[derive(Deserialize)]
-struct WantedChanges {
+struct WantedEntries {
     chat: String,
     #[serde(flatten)]
     seen: SeenChanges,
@@ -162,7 +162,7 @@ struct WantedChanges {
 async fn show(
     State(page): PageState,
     Extension(caller): Extension<Admitted>,
-    Json(wanted): Json<WantedChanges>,
+    Json(wanted): Json<WantedEntries>,
 ) -> Response {
     let Some(chat) = &page.chat else { return no_model() };
     let Some(talk) = chat.find(caller.number, &wanted.chat) else {

@@ -100,7 +100,7 @@ pub(super) async fn run(
     guard.end = end;
 }
 
-/// Runs the agent to its end. A call whose decision a person puts off is one that they deny for now.
+/// Runs the agent to its end. A call whose decision a person puts off is denied for now.
 async fn answered(
     agent: &Agent,
     history: History,
