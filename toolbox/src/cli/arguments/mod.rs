@@ -6,6 +6,8 @@
     reason = "the comments are the texts of `--help`, where no markup is shown"
 )]
 
+mod hosts;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,6 +16,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(super) use self::hosts::{ImportCommand, InstallCommand, PackCommand};
 use super::chat::ChatArguments;
 #[cfg(feature = "durable")]
 use crate::durable::CallState;
@@ -147,97 +150,6 @@ pub(super) enum AuditCommand {
         #[arg(long, value_name = "NUMBER", default_value_t = 1)]
         from: u64,
     },
-}
-
-/// The servers to take over, and the files to change.
-#[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
-pub(super) struct ImportCommand {
-    /// Take the servers of this program: claude-desktop, claude-code, cursor, vscode, zed, codex,
-    /// opencode, gemini, windsurf, lm-studio, cline, amp, junie; may be given several times
-    /// [default: all]
-    #[arg(long, value_name = "NAME", value_parser = super::import::hosts::named)]
-    pub(super) from: Vec<&'static str>,
-    /// Read the files of the project in the current directory too; they may be written by others
-    #[arg(long)]
-    pub(super) project: bool,
-    /// Show what is new, the same, switched off or refused, and write nothing [default]
-    #[arg(long, conflicts_with_all = ["write", "undo"])]
-    pub(super) dry_run: bool,
-    /// Add the new servers to the configuration; a backup stays beside it
-    #[arg(long, conflicts_with = "undo")]
-    pub(super) write: bool,
-    /// With --write, let the programs use toolbox in place of the servers that were taken over; a
-    /// backup of each file stays beside it
-    #[arg(long, conflicts_with = "undo")]
-    pub(super) point: bool,
-    /// Put the files back as they were before the last --write; with --from, those of that program
-    /// alone
-    #[arg(long)]
-    pub(super) undo: bool,
-}
-
-/// The programs to write an entry for.
-#[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
-pub(super) struct InstallCommand {
-    /// Write the entry for this program: claude-desktop, claude-code, cursor, vscode, zed, codex,
-    /// opencode, gemini, windsurf, lm-studio, cline, amp, junie; may be given several times
-    #[arg(long, required = true, value_name = "HOST", value_parser = super::import::hosts::named)]
-    pub(super) host: Vec<&'static str>,
-    /// The name of the entry [default: that of this program]
-    #[arg(long, value_name = "NAME")]
-    pub(super) name: Option<String>,
-    /// Start it with this environment variable, which stands in the file as it is given; may be
-    /// given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    pub(super) env: Vec<(String, serde_json::Value)>,
-    /// Write to the file of the project in the current directory, in place of that of the user
-    #[arg(long)]
-    pub(super) project: bool,
-    /// Show the entry and the file, and write nothing
-    #[arg(long, conflicts_with = "undo")]
-    pub(super) dry_run: bool,
-    /// Replace another entry of the same name
-    #[arg(long, conflicts_with = "undo")]
-    pub(super) force: bool,
-    /// Put the files of these programs back as they were before the last change by this command or
-    /// by `toolbox import`
-    #[arg(long)]
-    pub(super) undo: bool,
-    /// Arguments of `serve` in the entry, after `--`
-    #[arg(last = true, value_name = "ARGUMENTS")]
-    pub(super) serve: Vec<String>,
-}
-
-/// The bundle to write.
-#[derive(Debug, Args)]
-pub(super) struct PackCommand {
-    /// The author of the server
-    #[arg(long, value_name = "NAME")]
-    pub(super) author: String,
-    /// A line that says what the server does; for the registry at most 100 characters
-    #[arg(long, value_name = "TEXT")]
-    pub(super) description: String,
-    /// Let the host ask its user for the value of this environment variable; may be given several
-    /// times
-    #[arg(long, value_name = "NAME")]
-    pub(super) env: Vec<String>,
-    /// The name in the registry, such as io.github.NAME/SERVER
-    #[arg(long, value_name = "ID", requires = "url")]
-    pub(super) id: Option<String>,
-    /// The address from which the bundle will be downloaded
-    #[arg(long, value_name = "URL", requires = "id")]
-    pub(super) url: Option<String>,
-    /// The folder to write to
-    #[arg(long, value_name = "FOLDER", default_value = ".")]
-    pub(super) out: PathBuf,
-    /// Replace files that are there
-    #[arg(long)]
-    pub(super) force: bool,
-    /// Arguments of `serve` in the bundle, after `--`
-    #[arg(last = true, value_name = "ARGUMENTS")]
-    pub(super) serve: Vec<String>,
 }
 
 #[cfg(feature = "durable")]
@@ -608,14 +520,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
     text.parse()
         .map_err(|_| "expected an address and a port, such as 127.0.0.1:8080, or a port".to_owned())
-}
-
-/// Parses a variable and its value.
-fn variable(text: &str) -> Result<(String, serde_json::Value), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.into())),
-        _ => Err("expected NAME=VALUE".to_owned()),
-    }
 }
 
 /// Parses the code of a state.
