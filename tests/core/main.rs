@@ -10,6 +10,7 @@
 )]
 
 mod arguments;
+mod as_tools;
 mod collection;
 mod contract;
 mod dispatch;

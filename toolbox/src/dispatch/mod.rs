@@ -6,6 +6,7 @@
 //! [`ToolResult`] under the call's id.
 
 mod admitted;
+mod as_tools;
 mod background;
 mod batch;
 mod check;

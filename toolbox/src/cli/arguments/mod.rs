@@ -492,7 +492,7 @@ pub(super) struct WorkerCommand {
     pub(super) durable: bool,
 }
 
-/// The address of the HTTP server.
+/// The address of the HTTP server, and what is served.
 #[derive(Debug, Args)]
 pub(super) struct Listen {
     /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as
@@ -509,6 +509,10 @@ pub(super) struct Listen {
     /// Answer HTTP requests to this host name as well
     #[arg(long, requires = "http", value_name = "HOST")]
     pub(super) allow_host: Vec<String>,
+    /// Offer prompts and resources as tools too, for hosts that know tools only: `prompt_list`,
+    /// `prompt_get`, `resource_list`, `resource_read`
+    #[arg(long)]
+    pub(super) offers_as_tools: bool,
 }
 
 /// Parses the address to listen on: an IP address with a port, or a loopback port, with or without

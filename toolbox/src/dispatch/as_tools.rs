@@ -1,0 +1,280 @@
+//! Prompts and resources as tools, for hosts and models that know tools only.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::call::{
+    Arguments, Content, FailureKind, IntoToolResult, ResourceContents, Role, ToolResult,
+};
+use crate::collection::{Prompts, Resources};
+use crate::context::ToolContext;
+use crate::definition::ToolAnnotations;
+use crate::prompt::{Prompt, PromptMessage};
+use crate::resource::Resource;
+use crate::tool::Tool;
+
+/// The entries of one page of a list.
+const PAGE: usize = 50;
+
+/// The arguments of a list.
+#[derive(Deserialize)]
+struct ListArguments {
+    #[serde(default)]
+    text: String,
+    page: Option<usize>,
+}
+
+fn list_schema(what: &str) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "description": format!("List only {what} that have this in their name or description")},
+            "page": {"type": "integer", "minimum": 1, "default": 1, "description": format!("Each page has {PAGE}")},
+        },
+        "additionalProperties": false,
+    })
+}
+
+const LOOKS: ToolAnnotations = ToolAnnotations {
+    read_only: Some(true),
+    destructive: None,
+    idempotent: None,
+    open_world: None,
+};
+
+/// Returns one page of what is listed under a key.
+fn page(key: &str, all: Vec<(String, Value)>, wanted: &ListArguments) -> ToolResult {
+    let text = wanted.text.trim().to_lowercase();
+    let fitting: Vec<Value> = all
+        .into_iter()
+        .filter(|(words, _)| words.to_lowercase().contains(&text))
+        .map(|(_, value)| value)
+        .collect();
+    let pages = fitting.len().div_ceil(PAGE).max(1);
+    let number = wanted.page.unwrap_or(1);
+    if number == 0 || number > pages {
+        let why = format!("there is no page {number}: the pages are 1 to {pages}");
+        return ToolResult::failure(FailureKind::InvalidArguments, why);
+    }
+    let shown: Vec<Value> = fitting.into_iter().skip((number - 1) * PAGE).take(PAGE).collect();
+    ToolResult::new(json!({key: shown, "page": number, "pages": pages}).to_string())
+}
+
+/// Returns what is wrong with arguments as a result.
+fn unread(error: &serde_json::Error) -> ToolResult {
+    ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
+}
+
+impl Resources {
+    /// Returns two tools over these resources: `resource_list`, and `resource_read` with a URI.
+    ///
+    /// They are for hosts and models that know tools only. Both see what is registered when they
+    /// are called; what is forbidden is neither listed nor read. A text is returned as text, a
+    /// picture or a sound as such, and other bytes as an embedded resource.
+    ///
+    /// ```
+    /// use toolbox::{resource, resources, ToolBox, ToolCall};
+    ///
+    /// /// The manual.
+    /// #[resource("docs://manual")]
+    /// fn manual() -> &'static str {
+    ///     "Turn it on."
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let toolbox = ToolBox::builder().resources(resources![manual]).build().unwrap();
+    /// toolbox.register(toolbox.resources().as_tools());
+    /// let call = ToolCall::new("1", "resource_read", r#"{"uri": "docs://manual"}"#);
+    /// assert_eq!(toolbox.call(call).await.text(), "Turn it on.");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn as_tools(&self) -> Vec<Tool> {
+        let (listed, read) = (self.clone(), self.clone());
+        let list = Tool::raw(
+            "resource_list",
+            "Lists documents that can be read, and templates of their addresses.",
+            list_schema("documents"),
+            move |context: ToolContext, arguments: Arguments| {
+                let listed = listed.clone();
+                async move {
+                    let wanted = match arguments.parse::<ListArguments>() {
+                        Ok(wanted) => wanted,
+                        Err(error) => return unread(&error),
+                    };
+                    let all = listed.list().into_iter();
+                    let all = all.filter(|resource| context.permits(resource.uri()));
+                    page("resources", all.map(|resource| listing(&resource)).collect(), &wanted)
+                }
+            },
+        );
+        let read = Tool::raw(
+            "resource_read",
+            "Reads a document by its address.",
+            json!({
+                "type": "object",
+                "properties": {"uri": {"type": "string", "description": "As listed; in that of a template, values stand in place of the variables"}},
+                "required": ["uri"],
+                "additionalProperties": false,
+            }),
+            move |context: ToolContext, arguments: Arguments| {
+                #[derive(Deserialize)]
+                struct ReadArguments {
+                    uri: String,
+                }
+                let read = read.clone();
+                async move {
+                    let wanted = match arguments.parse::<ReadArguments>() {
+                        Ok(wanted) => wanted,
+                        Err(error) => return unread(&error),
+                    };
+                    match read.read_in(&context, &wanted.uri).await {
+                        Ok(contents) => {
+                            contents.into_iter().map(part).collect::<Vec<_>>().into_tool_result()
+                        }
+                        Err(error) => error.into(),
+                    }
+                }
+            },
+        );
+        vec![list.with_annotations(LOOKS), read.with_annotations(LOOKS)]
+    }
+}
+
+impl Prompts {
+    /// Returns two tools over these prompts: `prompt_list`, and `prompt_get` with a name and
+    /// arguments.
+    ///
+    /// They are for hosts and models that know tools only. Both see what is registered when they
+    /// are called; what is forbidden is neither listed nor rendered. The messages are returned as
+    /// text, each below the role of its author where there are several.
+    ///
+    /// ```
+    /// use toolbox::{prompt, prompts, ToolBox, ToolCall};
+    ///
+    /// /// Asks for a poem.
+    /// #[prompt]
+    /// fn poem(topic: &str) -> String {
+    ///     format!("Write a poem on {topic}.")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let toolbox = ToolBox::builder().prompts(prompts![poem]).build().unwrap();
+    /// toolbox.register(toolbox.prompts().as_tools());
+    /// let arguments = r#"{"name": "poem", "arguments": {"topic": "rain"}}"#;
+    /// let result = toolbox.call(ToolCall::new("1", "prompt_get", arguments)).await;
+    /// assert_eq!(result.text(), "Write a poem on rain.");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn as_tools(&self) -> Vec<Tool> {
+        let (listed, rendered) = (self.clone(), self.clone());
+        let list = Tool::raw(
+            "prompt_list",
+            "Lists prepared instructions, with their arguments.",
+            list_schema("instructions"),
+            move |context: ToolContext, arguments: Arguments| {
+                let listed = listed.clone();
+                async move {
+                    let wanted = match arguments.parse::<ListArguments>() {
+                        Ok(wanted) => wanted,
+                        Err(error) => return unread(&error),
+                    };
+                    let all = listed.list().into_iter();
+                    let all = all.filter(|prompt| context.permits(prompt.name()));
+                    page("prompts", all.map(|prompt| prompt_listing(&prompt)).collect(), &wanted)
+                }
+            },
+        );
+        let get = Tool::raw(
+            "prompt_get",
+            "Returns prepared instructions with their arguments filled in.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "description": "As listed"},
+                    "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+                "required": ["name"],
+                "additionalProperties": false,
+            }),
+            move |context: ToolContext, arguments: Arguments| {
+                #[derive(Deserialize)]
+                struct PromptArguments {
+                    name: String,
+                    #[serde(default)]
+                    arguments: Map<String, Value>,
+                }
+                let rendered = rendered.clone();
+                async move {
+                    let wanted = match arguments.parse::<PromptArguments>() {
+                        Ok(wanted) => wanted,
+                        Err(error) => return unread(&error),
+                    };
+                    let arguments = Value::Object(wanted.arguments);
+                    match rendered.get_in(&context, &wanted.name, arguments).await {
+                        Ok(rendered) => spoken(rendered.messages).into_tool_result(),
+                        Err(error) => error.into(),
+                    }
+                }
+            },
+        );
+        vec![list.with_annotations(LOOKS), get.with_annotations(LOOKS)]
+    }
+}
+
+/// Returns the words by which a resource is found, and its entry in a list.
+fn listing(resource: &Resource) -> (String, Value) {
+    let parts = [
+        resource.uri(),
+        resource.name(),
+        resource.title().unwrap_or_default(),
+        resource.description(),
+    ];
+    let key = if resource.is_template() { "uriTemplate" } else { "uri" };
+    let mut entry =
+        json!({key: resource.uri(), "name": resource.title().unwrap_or(resource.name())});
+    if !resource.description().is_empty() {
+        entry["description"] = resource.description().into();
+    }
+    if let Some(kind) = resource.mime_type() {
+        entry["mimeType"] = kind.into();
+    }
+    (parts.join("\n"), entry)
+}
+
+fn prompt_listing(prompt: &Prompt) -> (String, Value) {
+    let words = [prompt.name(), prompt.title().unwrap_or_default(), prompt.description()];
+    let entry = json!({
+        "name": prompt.name(),
+        "description": prompt.description(),
+        "arguments": prompt.arguments(),
+    });
+    (words.join("\n"), entry)
+}
+
+/// Returns the contents of a resource as a part of a result.
+fn part(contents: ResourceContents) -> Content {
+    let kind = contents.mime_type.as_deref().unwrap_or_default();
+    let media = match (&contents.text, &contents.blob) {
+        (Some(text), _) => return Content::text(text),
+        (None, Some(blob)) if kind.starts_with("image/") => Content::image_base64(blob, kind).ok(),
+        (None, Some(blob)) if kind.starts_with("audio/") => Content::audio_base64(blob, kind).ok(),
+        _ => None,
+    };
+    media.unwrap_or_else(|| Content::Resource(Box::new(contents)))
+}
+
+/// Returns messages as parts of a result: one alone as it is, several below their roles.
+fn spoken(messages: Vec<PromptMessage>) -> Vec<Content> {
+    let is_alone = messages.len() == 1;
+    let mut parts = Vec::new();
+    for message in messages {
+        if !is_alone {
+            let role = if message.role == Role::User { "user:" } else { "assistant:" };
+            parts.push(Content::text(role));
+        }
+        parts.push(message.content);
+    }
+    parts
+}
