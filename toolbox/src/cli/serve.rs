@@ -102,9 +102,7 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     if !wanted.no_gateway {
         gateway::register(&toolbox, settings, &backend);
     }
-    if wanted.listen.offers_as_tools {
-        offer_as_tools(&toolbox);
-    }
+    wanted.listen.offer_as_tools(&toolbox);
     let (instructing, has_gateway) = (Arc::clone(&backend), !wanted.no_gateway);
     service =
         service.instructions_in(move |session| instructing.instructions(session, has_gateway));
@@ -171,9 +169,7 @@ pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) ->
     } else {
         (toolbox, None)
     };
-    if wanted.listen.offers_as_tools {
-        offer_as_tools(&toolbox);
-    }
+    wanted.listen.offer_as_tools(&toolbox);
     let served_box = if wanted.gateway {
         let hidden = toolbox.filtered(|_| true);
         hidden.register(toolbox.tools().into_iter().map(Tool::deferred).collect::<Vec<_>>());
@@ -188,10 +184,14 @@ pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) ->
     }
 }
 
-/// Adds tools that list and return the prompts and the resources of a box.
-fn offer_as_tools(toolbox: &ToolBox) {
-    toolbox.register(toolbox.prompts().as_tools());
-    toolbox.register(toolbox.resources().as_tools());
+impl Listen {
+    /// Adds tools that list and return the prompts and the resources of a box, if that is wanted.
+    fn offer_as_tools(&self, toolbox: &ToolBox) {
+        if self.offers_as_tools {
+            toolbox.register(toolbox.prompts().as_tools());
+            toolbox.register(toolbox.resources().as_tools());
+        }
+    }
 }
 
 /// Returns `true` for the first message of a host of a version with a handshake: it is served best
