@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{Ended, Folder, ended, own_program, run, toolbox_program};
+use super::{Ended, Folder, ended, own_program, run, toolbox, toolbox_program};
 
 /// A folder with the configuration of a server with prompts and resources, and with one that dies.
 struct Offering(Folder);
@@ -150,4 +150,33 @@ fn contents_are_saved_whole() {
     let value = offering.toolbox(&words).json();
     assert_eq!((&value["messages"], &value["saved"][0]["bytes"]), (&Value::Null, &json!(15)));
     assert_eq!(std::fs::read(path).expect("the file"), b"Review \"1\" null");
+}
+
+/// A host that knows tools only reaches the prompts and resources of a server by tools.
+#[test]
+fn prompts_and_resources_are_offered_as_tools() {
+    let folder = Folder::new();
+    let command = [own_program(), "serve", "--offers-as-tools"];
+    let servers = json!({"own": {"command": command, "environment": {"PARTS": "1"}}});
+    let config = folder.write("c.jsonc", &json!({"mcp": servers}).to_string());
+    let listed = toolbox(&config, &["list", "--json"]).json();
+    let names: Vec<&str> = listed["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    for name in ["prompt_list", "prompt_get", "resource_list", "resource_read"] {
+        assert!(names.contains(&format!("own_{name}").as_str()), "{name}: {names:?}");
+    }
+    let read = toolbox(&config, &["call", "own_resource_list", "text=version"]);
+    assert!(read.code == Some(0) && read.out.contains("own://version"), "{read:?}");
+    let read = toolbox(&config, &["call", "own_resource_read", "uri=own://version"]);
+    assert!(read.code == Some(0) && !read.out.trim().is_empty(), "{read:?}");
+    // Without the option they are prompts and resources alone.
+    let servers =
+        json!({"own": {"command": [own_program(), "serve"], "environment": {"PARTS": "1"}}});
+    let config = folder.write("d.jsonc", &json!({"mcp": servers}).to_string());
+    let listed = toolbox(&config, &["list", "--json"]);
+    assert!(!listed.out.contains("prompt_list"), "{listed:?}");
 }
