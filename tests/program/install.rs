@@ -140,6 +140,27 @@ fn what_a_file_has_stays_as_it_is() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_before_is_named_only_where_there_was_one() {
+    let user = User::new();
+    let words = ["install", "--host", "cursor"];
+    // The file before, a part of the output, and a part that is not in it.
+    let kept = "the file before is ";
+    let new = "the file is new; --undo removes it";
+    for (before, part, other) in [(None, new, kept), (Some("{}"), kept, new)] {
+        if let Some(before) = before {
+            user.write(".cursor/mcp.json", before);
+        }
+        let ended = user.run(own_program(), &words);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.out.contains(part) && !ended.out.contains(other), "{ended:?}");
+        let undone = user.run(own_program(), &[&words[..], &["--undo"]].concat());
+        assert_eq!(undone.code, Some(0), "{undone:?}");
+        assert_eq!(user.read(".cursor/mcp.json").as_deref(), before, "{undone:?}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_written_over_what_is_another_or_cannot_be_read() {

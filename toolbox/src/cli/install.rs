@@ -22,6 +22,7 @@ struct Installed {
     file: PathBuf,
     state: &'static str,
     fault: Option<String>,
+    is_new: bool,
     backup: Option<PathBuf>,
     entry: Value,
 }
@@ -142,6 +143,7 @@ fn write(
         return Err(format!("`{}` is no object", keys.join(".")));
     }
     let access = if is_new { Access::Owner } else { Access::Unchanged };
+    installed.is_new = is_new;
     installed.backup = Some(written(&file.path, &document.text(), access, number)?);
     Ok(())
 }
@@ -163,6 +165,9 @@ fn report(name: &str, command: &str, installed: &[Installed]) -> Outcome {
         let _ =
             writeln!(text, "  {:<9} {}: {}", one.state, line(name), line(&one.entry.to_string()));
         match &one.backup {
+            Some(_) if one.is_new => {
+                text.push_str("            the file is new; --undo removes it\n");
+            }
             Some(backup) => {
                 let kept = line(&backup.display().to_string());
                 let _ =
