@@ -41,6 +41,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("name", Form::Value, "name = \"search\""),
     spec("description", Form::Value, "description = \"Searches the documentation\""),
     spec("title", Form::Value, "title = \"Search\""),
+    spec("version", Form::Value, "version = \"2\""),
     spec("type", Form::Value, "type = SearchTool"),
     spec("timeout", Form::Value, "timeout = \"30s\""),
     spec("max_result_tokens", Form::Value, "max_result_tokens = 4000"),

@@ -38,6 +38,8 @@ pub(crate) struct ToolModel {
     pub(crate) ty: Ident,
     pub(crate) description: Text,
     pub(crate) title: Option<LitStr>,
+    /// A string literal, or a constant expression.
+    pub(crate) version: Option<TokenStream>,
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) max_result_tokens: Option<usize>,
@@ -192,6 +194,7 @@ impl ToolModel {
             ty: function.ident.clone(),
             description: Text::of(&Docs::read(&function.attrs)),
             title: None,
+            version: None,
             timeout: None,
             max_result_tokens: None,
             collect: None,
@@ -325,6 +328,7 @@ impl ToolModel {
                 }
             }
             "title" => self.title = option.string(errors),
+            "version" => self.version = version(option, &self.label(), errors),
             "type" => {
                 match syn::parse2(args::ungrouped(option.value.clone())) {
                     Ok(ty) => self.ty = ty,
@@ -420,6 +424,19 @@ fn mime_type(option: &Opt, errors: &mut Diagnostics) -> Option<LitStr> {
             .help("write a type and a subtype: `mime_type = \"text/markdown\"`");
     }
     Some(text)
+}
+
+fn version(option: &Opt, label: &str, errors: &mut Diagnostics) -> Option<TokenStream> {
+    if is_expression(&option.value) {
+        return Some(option.value.clone());
+    }
+    let text = option.string(errors)?;
+    if text.value().trim().is_empty() {
+        errors
+            .error(&text, format!("the version of {label} is empty"))
+            .help("write a number or a version: `version = \"2\"`, or take the option out");
+    }
+    Some(text.to_token_stream())
 }
 
 fn max_result_tokens(option: &Opt, errors: &mut Diagnostics) -> Option<usize> {

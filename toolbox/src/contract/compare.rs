@@ -56,9 +56,8 @@ pub(super) fn compare(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec
             continue;
         }
         all.push(match part.as_str() {
-            "title" | "description" | "examples" | "tags" | "deferred" | "answered_later" => {
-                whole(ChangeKind::Wording, part, &changed(part, was, is))
-            }
+            "title" | "version" | "description" | "examples" | "tags" | "deferred"
+            | "answered_later" => whole(ChangeKind::Wording, part, &changed(part, was, is)),
             "callers" => callers(was, is),
             _ => whole(ChangeKind::Breaking, part, &changed(part, was, is)),
         });

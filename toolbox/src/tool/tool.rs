@@ -400,6 +400,24 @@ impl Tool {
         self
     }
 
+    /// Returns the tool with a version, such as `2` or `1.4.0`; default none.
+    ///
+    /// It is no part of the name, and models see none of it. It is the `fastmcp.version` of the
+    /// `_meta` that MCP clients get, as FastMCP writes it; of a mounted tool it is read from there.
+    /// An empty text is no version.
+    ///
+    /// ```
+    /// use toolbox::Tool;
+    ///
+    /// let tool = Tool::new("search", "Searches the web").call(|_| "found").with_version("2");
+    /// assert_eq!(tool.definition().version().as_deref(), Some("2"));
+    /// ```
+    #[must_use]
+    pub fn with_version(mut self, version: impl Into<String>) -> Self {
+        self.definition_mut().set_version(version.into());
+        self
+    }
+
     /// Returns the tool with these annotations.
     #[must_use]
     pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
