@@ -42,6 +42,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("description", Form::Value, "description = \"Searches the documentation\""),
     spec("title", Form::Value, "title = \"Search\""),
     spec("version", Form::Value, "version = \"2\""),
+    spec("replaces", Form::Value, "replaces = \"find\""),
     spec("type", Form::Value, "type = SearchTool"),
     spec("timeout", Form::Value, "timeout = \"30s\""),
     spec("max_result_tokens", Form::Value, "max_result_tokens = 4000"),

@@ -347,3 +347,35 @@ async fn a_version_is_in_the_meta_of_a_definition_as_fastmcp_writes_it() {
         }
     }
 }
+
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Lines {
+    count: u8,
+}
+
+/// Reads the log.
+#[tool(replaces = "read_log")]
+fn log() -> Lines {
+    Lines { count: 3 }
+}
+
+#[tokio::test]
+async fn a_call_by_an_old_name_is_answered_in_both_eras() {
+    for era in ERAS {
+        let mut peer = Peer::connect(Service::new(ToolBox::from(log::tool())), era).await;
+        assert_eq!(peer.names().await, ["log"], "{era:?}");
+        let new = peer.call("log", json!({})).await;
+        let old = peer.call("read_log", json!({})).await;
+        let [structure, before] = [&old, &new].map(|answer| &answer["result"]["structuredContent"]);
+        assert_eq!(structure, before, "{era:?}");
+        let parts = old["result"]["content"].as_array().expect("the parts");
+        assert_eq!(parts[0], new["result"]["content"][0], "{era:?}");
+        let note = "`read_log` is now `log`: call it by that name";
+        assert_eq!(parts[1..], [json!({"type": "text", "text": note})], "{era:?}");
+        let gone = peer.call("read_logs", json!({})).await;
+        assert!(
+            gone["error"]["message"].as_str().is_some_and(|text| text.contains("log")),
+            "{gone}"
+        );
+    }
+}

@@ -32,6 +32,7 @@ pub struct Meta {
     pub untidy: bool,
     pub title: Option<&'static str>,
     pub version: Option<&'static str>,
+    pub replaces: &'static [&'static str],
     pub timeout: Option<Duration>,
     pub result_tokens: Option<usize>,
     pub annotations: [Option<bool>; 4],
@@ -76,6 +77,7 @@ impl Meta {
         untidy: false,
         title: None,
         version: None,
+        replaces: &[],
         timeout: None,
         result_tokens: None,
         annotations: [None; 4],
@@ -107,6 +109,7 @@ impl Meta {
         if let Some(version) = self.version {
             definition.set_version(version.to_owned());
         }
+        definition.replaces = self.replaces.iter().map(|&old| old.to_owned()).collect();
         definition.annotations = ToolAnnotations { read_only, destructive, idempotent, open_world };
         definition.tags = self.tags.iter().map(|&tag| tag.to_owned()).collect();
         definition.deferred = self.deferred;

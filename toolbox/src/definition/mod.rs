@@ -108,6 +108,10 @@ pub struct ToolDefinition {
     /// Icons for MCP clients to display beside it. Models see none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
+    /// The names that the tool had before. A call by one of them runs it, and its result names the
+    /// tool's own. Models see none of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
     /// The `_meta` that MCP clients get along with it. Models see none of it.
     #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
@@ -154,6 +158,7 @@ impl ToolDefinition {
             answered_later: false,
             namespace: None,
             icons: Vec::new(),
+            replaces: Vec::new(),
             meta: Map::new(),
             hint_title: None,
             untrusted: false,
