@@ -332,6 +332,9 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         Text::Value(value) => (value.clone(), None),
     };
     let title = model.title.iter();
+    let version = model.version.iter();
+    let replaces = &model.replaces;
+    let replaces = (!replaces.is_empty()).then(|| quote!(replaces: &[#(#replaces),*],));
     let timeout = model.timeout.iter();
     let result_tokens = model.max_result_tokens.iter();
     let tags = &model.tags;
@@ -368,6 +371,8 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
             description: #description,
             #untidy
             #(title: ::core::option::Option::Some(#title),)*
+            #(version: ::core::option::Option::Some(#version),)*
+            #replaces
             #(timeout: ::core::option::Option::Some(::core::time::Duration::from_millis(#timeout)),)*
             #(result_tokens: ::core::option::Option::Some(#result_tokens),)*
             #annotations

@@ -38,6 +38,10 @@ pub(crate) struct ToolModel {
     pub(crate) ty: Ident,
     pub(crate) description: Text,
     pub(crate) title: Option<LitStr>,
+    /// A string literal, or a constant expression.
+    pub(crate) version: Option<TokenStream>,
+    /// The names that the tool had before.
+    pub(crate) replaces: Vec<LitStr>,
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) max_result_tokens: Option<usize>,
@@ -192,6 +196,8 @@ impl ToolModel {
             ty: function.ident.clone(),
             description: Text::of(&Docs::read(&function.attrs)),
             title: None,
+            version: None,
+            replaces: Vec::new(),
             timeout: None,
             max_result_tokens: None,
             collect: None,
@@ -325,6 +331,7 @@ impl ToolModel {
                 }
             }
             "title" => self.title = option.string(errors),
+            "version" => self.version = version(option, &self.label(), errors),
             "type" => {
                 match syn::parse2(args::ungrouped(option.value.clone())) {
                     Ok(ty) => self.ty = ty,
@@ -343,6 +350,7 @@ impl ToolModel {
                     }
                 }
             }
+            "replaces" => self.replaces = replaces(option, errors),
             "timeout" => self.timeout = time(option, "timeout", &self.label(), errors),
             "fresh_for" => self.fresh_for = time(option, "freshness", &self.label(), errors),
             "mime_type" => self.mime_type = mime_type(option, errors),
@@ -422,6 +430,19 @@ fn mime_type(option: &Opt, errors: &mut Diagnostics) -> Option<LitStr> {
     Some(text)
 }
 
+fn version(option: &Opt, label: &str, errors: &mut Diagnostics) -> Option<TokenStream> {
+    if is_expression(&option.value) {
+        return Some(option.value.clone());
+    }
+    let text = option.string(errors)?;
+    if text.value().trim().is_empty() {
+        errors
+            .error(&text, format!("the version of {label} is empty"))
+            .help("write a number or a version: `version = \"2\"`, or take the option out");
+    }
+    Some(text.to_token_stream())
+}
+
 fn max_result_tokens(option: &Opt, errors: &mut Diagnostics) -> Option<usize> {
     let written = args::ungrouped(option.value.clone());
     let number = syn::parse2::<syn::LitInt>(written);
@@ -468,6 +489,34 @@ fn tags(option: &Opt, errors: &mut Diagnostics) -> Vec<LitStr> {
         }
     }
     tags
+}
+
+/// Returns the names of `replaces = "find"` or `replaces = ["find", "lookup"]`.
+fn replaces(option: &Opt, errors: &mut Diagnostics) -> Vec<LitStr> {
+    let list = |input: syn::parse::ParseStream<'_>| {
+        if !input.peek(syn::token::Bracket) {
+            return Ok(vec![input.parse()?]);
+        }
+        let inside;
+        syn::bracketed!(inside in input);
+        let list = inside.parse_terminated(<LitStr as syn::parse::Parse>::parse, Token![,])?;
+        Ok(list.into_iter().collect())
+    };
+    let names: Vec<LitStr> = list.parse2(args::ungrouped(option.value.clone())).unwrap_or_default();
+    let is_name = |name: &LitStr| {
+        let name = name.value();
+        let starts = |c: char| c.is_ascii_alphabetic() || c == '_';
+        name.len() <= 64
+            && name.starts_with(starts)
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+    };
+    if names.is_empty() || !names.iter().all(is_name) {
+        errors
+            .error(&option.value, "the value of `replaces` is no name of a tool")
+            .help("write the name that the tool had before, or several: `replaces = \"find\"`, `replaces = [\"find\", \"lookup\"]`")
+            .note("a name has 1 to 64 letters, digits, `_` and `-`, and starts with a letter or `_`");
+    }
+    names
 }
 
 fn check(option: &Opt, errors: &mut Diagnostics) -> Option<Check> {

@@ -1,3 +1,4 @@
 //! Boxes as collections of tools.
 
 mod registry;
+mod renamed;

@@ -400,6 +400,9 @@ fn tools_that_come_and_go() {
         text.changes_since(&of(|tool| tool, &json!({"type": "object"}))),
         &["wording: t: `title` is new"],
     );
+    let version = |text: &str| of(|tool| tool.with_version(text), &json!({"type": "object"}));
+    check(version("2").changes_since(&version("1")), &["wording: t: `version` changed"]);
+    check(version("2").changes_since(&version("2")), &[]);
 }
 
 /// What would take too long is not decided, and breaks.

@@ -281,3 +281,27 @@ async fn an_odd_member_of_a_definition_is_left_out_and_told() {
     assert_eq!(half.description, "cut \u{fffd}");
     mounted.close().await;
 }
+
+#[tokio::test]
+async fn a_version_is_read_from_the_meta_of_a_definition() {
+    let cases = [
+        (r#"{"fastmcp":{"tags":[],"version":"1.4.0"}}"#, Some("1.4.0")),
+        (r#"{"fastmcp":{"version":2}}"#, Some("2")),
+        (r#"{"fastmcp":{"version":""}}"#, None),
+        (r#"{"fastmcp":{"version":["2"]}}"#, None),
+        (r#"{"fastmcp":"2"}"#, None),
+        (r#"{"version":"2"}"#, None),
+    ];
+    let tools: Vec<String> = (cases.iter().enumerate())
+        .map(|(at, (meta, _))| {
+            format!(r#"{{"name":"t{at}","inputSchema":{{"type":"object"}},"_meta":{meta}}}"#)
+        })
+        .collect();
+    let mounted =
+        mounted(format!("[{}]", tools.join(",")), r#""result":{"content":[]}"#, false).await;
+    for (at, (meta, expected)) in cases.iter().enumerate() {
+        let tool = mounted.toolbox.get(&format!("s_t{at}")).expect("the tool");
+        assert_eq!(tool.definition().version().as_deref(), *expected, "{meta}");
+    }
+    mounted.close().await;
+}

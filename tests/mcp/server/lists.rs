@@ -6,7 +6,7 @@ use toolbox::agent::Agent;
 use toolbox::mcp::Service;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
-use toolbox::{Tool, ToolBox, ToolCall};
+use toolbox::{Tool, ToolBox, ToolCall, tool};
 
 use super::peer::{ERAS, Era, Peer, names_of, text_of};
 use super::tools::{add, all, echo, service};
@@ -317,4 +317,65 @@ async fn tools_for_apps_are_kept_from_models() {
     let search = json!({"text": "draw a chart"}).to_string();
     let found = toolbox.call(ToolCall::new("1", "toolbox_search_bm25", search)).await;
     assert_eq!(found.references(), ["later"]);
+}
+
+/// Reads the log.
+#[tool(version = "1.4.0")]
+fn versioned() {}
+
+#[tokio::test]
+async fn a_version_is_in_the_meta_of_a_definition_as_fastmcp_writes_it() {
+    let plain = || Tool::new("t", "Draws.").call(|_| "drawn");
+    let cases = [
+        (versioned::tool(), json!({"fastmcp": {"version": "1.4.0"}})),
+        (plain().with_version("2").with_version("3"), json!({"fastmcp": {"version": "3"}})),
+        (
+            plain()
+                .with_meta("fastmcp", json!({"tags": ["a"]}))
+                .with_meta("b", 1)
+                .with_version("2"),
+            json!({"fastmcp": {"tags": ["a"], "version": "2"}, "b": 1}),
+        ),
+        (plain().with_meta("fastmcp", 7).with_version("2"), json!({"fastmcp": {"version": "2"}})),
+        (plain(), Value::Null),
+    ];
+    for (tool, expected) in cases {
+        for era in ERAS {
+            let mut peer = Peer::connect(Service::new(ToolBox::from(tool.clone())), era).await;
+            let list = peer.request("tools/list", json!({})).await;
+            assert_eq!(list["result"]["tools"][0]["_meta"], expected, "{era:?}: {list}");
+        }
+    }
+}
+
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Lines {
+    count: u8,
+}
+
+/// Reads the log.
+#[tool(replaces = "read_log")]
+fn log() -> Lines {
+    Lines { count: 3 }
+}
+
+#[tokio::test]
+async fn a_call_by_an_old_name_is_answered_in_both_eras() {
+    for era in ERAS {
+        let mut peer = Peer::connect(Service::new(ToolBox::from(log::tool())), era).await;
+        assert_eq!(peer.names().await, ["log"], "{era:?}");
+        let new = peer.call("log", json!({})).await;
+        let old = peer.call("read_log", json!({})).await;
+        let [structure, before] = [&old, &new].map(|answer| &answer["result"]["structuredContent"]);
+        assert_eq!(structure, before, "{era:?}");
+        let parts = old["result"]["content"].as_array().expect("the parts");
+        assert_eq!(parts[0], new["result"]["content"][0], "{era:?}");
+        let note = "`read_log` is now `log`: call it by that name";
+        assert_eq!(parts[1..], [json!({"type": "text", "text": note})], "{era:?}");
+        let gone = peer.call("read_logs", json!({})).await;
+        assert!(
+            gone["error"]["message"].as_str().is_some_and(|text| text.contains("log")),
+            "{gone}"
+        );
+    }
 }

@@ -31,6 +31,8 @@ pub struct Meta {
     /// it.
     pub untidy: bool,
     pub title: Option<&'static str>,
+    pub version: Option<&'static str>,
+    pub replaces: &'static [&'static str],
     pub timeout: Option<Duration>,
     pub result_tokens: Option<usize>,
     pub annotations: [Option<bool>; 4],
@@ -74,6 +76,8 @@ impl Meta {
         description: "",
         untidy: false,
         title: None,
+        version: None,
+        replaces: &[],
         timeout: None,
         result_tokens: None,
         annotations: [None; 4],
@@ -102,6 +106,10 @@ impl Meta {
         let mut definition =
             ToolDefinition::new(self.name, description, described.signature.schema.clone());
         definition.title = self.title.map(str::to_owned);
+        if let Some(version) = self.version {
+            definition.set_version(version.to_owned());
+        }
+        definition.replaces = self.replaces.iter().map(|&old| old.to_owned()).collect();
         definition.annotations = ToolAnnotations { read_only, destructive, idempotent, open_world };
         definition.tags = self.tags.iter().map(|&tag| tag.to_owned()).collect();
         definition.deferred = self.deferred;

@@ -550,7 +550,8 @@ impl AgentBuilder {
         let is_given = |requirement: &Requirement| {
             requirement.is_met_by(state.as_deref()) || requirement.is_among(&self.call_state)
         };
-        let may_run = |tool: &Tool| toolbox.permits(tool.name()) && rules.permit(tool.name());
+        let may_run =
+            |tool: &Tool| toolbox.permits(tool.name()) && rules.permit_tool(tool.definition());
         toolbox.check_states(may_run, is_given).map_err(BuildAgentError::Tools)?;
         let bound = |tool: Tool| match &state {
             Some(state) if tool.requirements().next().is_some() => tool.bound_to(state),

@@ -502,8 +502,7 @@ fn takes_secret(toolbox: &ToolBox, name: &str) -> bool {
     if TypedAnswer::is_any(name) {
         return false;
     }
-    let own = toolbox.own_name(name);
-    let tool = toolbox.get(own.as_deref().unwrap_or(name));
+    let tool = toolbox.called(name);
     may_hide(tool.as_ref().map(Tool::definition))
 }
 

@@ -286,6 +286,18 @@ impl ToolResult {
         self
     }
 
+    /// Adds a text for the model, as a part of its own; what a program reads of the result stays.
+    pub(crate) fn with_note(mut self, note: String) -> Self {
+        let structure = self.structured_content();
+        let mut parts = self.content.take();
+        parts.push(Content::text(note));
+        let result = self.with_parts(parts);
+        match structure {
+            Some(structure) => result.with_structured_content(structure),
+            None => result,
+        }
+    }
+
     pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.extra().code = Some(code);
         self

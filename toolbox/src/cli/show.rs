@@ -41,7 +41,7 @@ fn page(tool: &Tool, program: &str, paint: Paint) -> String {
     text
 }
 
-/// Returns the server of a tool, its effects and its size.
+/// Returns the server of a tool, its version, its effects and its size.
 fn facts(tool: &Tool) -> Vec<String> {
     let definition = tool.definition();
     let mut facts = Vec::new();
@@ -49,6 +49,9 @@ fn facts(tool: &Tool) -> Vec<String> {
         let own = tool.name_at_source().filter(|own| format!("{server}_{own}") != tool.name());
         let own = own.map(|own| format!(", which calls it `{}`", line(own))).unwrap_or_default();
         facts.push(format!("from the server `{}`{own}", line(server)));
+    }
+    if let Some(version) = definition.version() {
+        facts.push(format!("version {}", line(&version)));
     }
     let annotations = definition.annotations;
     let statements = [

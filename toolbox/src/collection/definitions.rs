@@ -51,7 +51,7 @@ impl ToolBox {
     ) -> Definitions {
         let snapshot = self.shared.current.load();
         let all = snapshot.definitions();
-        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
+        let permitted = |tool: &ToolDefinition| context.permits_tool(tool);
         let nobody_forbids = context.rules().is_none() || all.iter().all(permitted);
         if nobody_forbids && found.is_empty() {
             return all.clone();
@@ -74,7 +74,7 @@ impl ToolBox {
             return (generation, Definitions::default());
         }
         let all = snapshot.deferred();
-        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
+        let permitted = |tool: &ToolDefinition| context.permits_tool(tool);
         if context.rules().is_none() || all.iter().all(permitted) {
             return (generation, all.clone());
         }

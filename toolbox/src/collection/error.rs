@@ -47,6 +47,19 @@ pub enum RegisterFault {
         /// The location where the rejected tool was made.
         second: Origin,
     },
+    /// A name that a tool had before is the name of another, or an old name of one.
+    OldNameTaken {
+        /// The name that both claim.
+        old: String,
+        /// The name of the registered tool.
+        taken: String,
+        /// The name of the rejected tool.
+        name: String,
+        /// The location where the registered tool was made.
+        first: Origin,
+        /// The location where the rejected tool was made.
+        second: Origin,
+    },
     /// The box holds no state of a type that the tool needs.
     MissingState {
         /// The tool's name.
@@ -70,6 +83,10 @@ impl fmt::Display for RegisterFault {
             Self::NameTaken { name, taken, first, second } => write!(
                 f,
                 "the tools `{taken}`, made at {first}, and `{name}`, made at {second}, differ only by case"
+            ),
+            Self::OldNameTaken { old, taken, name, first, second } => write!(
+                f,
+                "the tools `{taken}`, made at {first}, and `{name}`, made at {second}, both claim the name `{old}`: take it out of `replaces`"
             ),
             Self::MissingState { tool, state } => write!(
                 f,

@@ -14,6 +14,8 @@ use crate::tool::Tool;
 #[derive(Default)]
 pub(crate) struct Snapshot {
     tools: ToolTable,
+    /// The names of the tools by the names that they had before.
+    old_names: Arc<HashMap<String, String>>,
     rules: Arc<Rules>,
     generation: u64,
     /// `true` if every tool is closed for strict providers.
@@ -71,7 +73,7 @@ impl ToolEntry {
         let name = tool.name();
         let has_alias = |dialect| *outbound_name(name, dialect) != *name;
         let entry = Self {
-            permitted: rules.permit(name),
+            permitted: rules.permit_tool(tool.definition()),
             is_bare: false,
             visibility: Visibility::of(tool.definition()),
             // The arguments of a closed tool are restored first.
@@ -103,6 +105,7 @@ impl Snapshot {
     pub(super) fn successor(&self) -> Self {
         Self {
             tools: self.tools.clone(),
+            old_names: Arc::clone(&self.old_names),
             rules: Arc::clone(&self.rules),
             generation: self.generation + 1,
             strict: self.strict,
@@ -135,6 +138,18 @@ impl Snapshot {
         self.get(aliases.get(alias)?)
     }
 
+    /// Returns the tool that had a name before.
+    #[cold]
+    pub(crate) fn by_old_name(&self, name: &str) -> Option<&ToolEntry> {
+        self.get(self.old_names.get(name)?)
+    }
+
+    /// Returns the tool that a call by `name` runs.
+    pub(crate) fn by_any_name(&self, name: &str) -> Option<&ToolEntry> {
+        let found = self.get(name).or_else(|| self.by_alias(name));
+        found.or_else(|| self.by_old_name(name))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.tools.len()
     }
@@ -148,7 +163,8 @@ impl Snapshot {
     }
 
     pub(crate) fn permits(&self, name: &str) -> bool {
-        self.rules.permit(name)
+        let found = self.get(name).or_else(|| self.by_old_name(name));
+        found.map_or_else(|| self.rules.permit(name), |entry| entry.permitted)
     }
 
     pub(crate) fn tools(&self) -> impl Iterator<Item = &Tool> {
@@ -175,10 +191,20 @@ impl Snapshot {
             let (first, second) = (taken.tool.origin(), tool.origin());
             tracing::warn!(tool = tool.name(), %first, %second, "a tool of the same name was replaced");
         }
+        if let Some(fault) = self.old_name_clash(&tool) {
+            tracing::warn!(tool = tool.name(), "{fault}");
+        }
         self.put_quietly(tool);
     }
 
     pub(super) fn put_quietly(&mut self, tool: Tool) {
+        self.forget_old_names(tool.name());
+        if !tool.definition().replaces.is_empty() {
+            let old_names = Arc::make_mut(&mut self.old_names);
+            for old in &tool.definition().replaces {
+                old_names.entry(old.clone()).or_insert_with(|| tool.name().to_owned());
+            }
+        }
         self.tools.insert(ToolEntry::new(tool, self.strict, &self.rules));
     }
 
@@ -194,11 +220,38 @@ impl Snapshot {
         })
     }
 
+    /// Returns a fault if an old name of `newcomer` is a name of another tool, now or before, or its
+    /// name one that another tool had.
+    pub(super) fn old_name_clash(&self, newcomer: &Tool) -> Option<RegisterFault> {
+        let name = newcomer.name();
+        let own = newcomer.definition().replaces.iter().find_map(|old| {
+            let taken = self.get(old).or_else(|| self.by_old_name(old));
+            Some((old.as_str(), taken.filter(|taken| taken.tool.name() != name)?))
+        });
+        let (old, taken) = own.or_else(|| Some((name, self.by_old_name(name)?)))?;
+        Some(RegisterFault::OldNameTaken {
+            old: old.to_owned(),
+            taken: taken.tool.name().to_owned(),
+            name: name.to_owned(),
+            first: taken.tool.origin().clone(),
+            second: newcomer.origin().clone(),
+        })
+    }
+
+    /// Removes the old names of the tool of a name.
+    fn forget_old_names(&mut self, name: &str) {
+        if self.get(name).is_some_and(|entry| !entry.tool.definition().replaces.is_empty()) {
+            Arc::make_mut(&mut self.old_names).retain(|_, own| own != name);
+        }
+    }
+
     pub(super) fn take(&mut self, name: &str) -> Option<Tool> {
+        self.forget_old_names(name);
         self.tools.remove(name).map(|entry| entry.tool)
     }
 
     pub(super) fn clear(&mut self) {
+        self.old_names = Arc::default();
         self.tools.clear();
     }
 
@@ -206,7 +259,7 @@ impl Snapshot {
         let gone: Vec<String> =
             self.tools().filter(|tool| is_gone(tool)).map(|tool| tool.name().to_owned()).collect();
         for name in gone {
-            self.tools.remove(&name);
+            self.take(&name);
         }
     }
 
@@ -218,7 +271,8 @@ impl Snapshot {
 
     /// Updates the tools whose permission the rules have changed.
     fn apply_rules(&mut self) {
-        let is_changed = |entry: &&ToolEntry| entry.permitted != self.permits(entry.tool.name());
+        let is_changed =
+            |entry: &&ToolEntry| entry.permitted != self.rules.permit_tool(entry.tool.definition());
         let changed: Vec<ToolEntry> = self.tools.iter().filter(is_changed).cloned().collect();
         for entry in changed {
             let permitted = !entry.permitted;

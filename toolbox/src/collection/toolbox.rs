@@ -313,7 +313,7 @@ impl ToolBox {
             let mut trial = next.successor();
             let mut faults = Vec::new();
             for tool in tools {
-                faults.extend(trial.clash(&tool));
+                faults.extend(trial.clash(&tool).or_else(|| trial.old_name_clash(&tool)));
                 faults.extend(self.lacks(&tool, &is_given));
                 trial.put_quietly(tool);
             }
@@ -388,6 +388,12 @@ impl ToolBox {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Tool> {
         self.shared.current.load().get(name).map(|entry| entry.tool.clone())
+    }
+
+    /// Returns the tool that a call by a name runs: also by an alias of a provider or an old name.
+    #[allow(dead_code, reason = "for agents and servers")]
+    pub(crate) fn called(&self, name: &str) -> Option<Tool> {
+        self.shared.current.load().by_any_name(name).map(|entry| entry.tool.clone())
     }
 
     /// Returns `true` if a tool of that name is in the box.
@@ -594,6 +600,7 @@ impl<T: IntoTools> From<T> for ToolBox {
                     first: taken.tool.origin().clone(),
                     second: tool.origin().clone(),
                 }));
+                clash = clash.or_else(|| next.old_name_clash(&tool));
                 next.put_quietly(tool);
             }
             clash

@@ -175,6 +175,12 @@ impl ToolContext {
         self.rules().is_none_or(|rules| rules.permit(name))
     }
 
+    /// Returns `true` if the rules of this context allow calls of a tool, by its name and its old
+    /// ones.
+    pub(crate) fn permits_tool(&self, tool: &ToolDefinition) -> bool {
+        self.rules().is_none_or(|rules| rules.permit_tool(tool))
+    }
+
     /// Returns the sink of reports of progress.
     pub(crate) fn progress_sink(&self) -> Option<&ProgressSink> {
         self.values.as_ref()?.progress.as_ref()

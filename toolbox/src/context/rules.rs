@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::definition::ToolDefinition;
+
 /// A rule that names tools: a name, or a name with `*` for any run of characters.
 ///
 /// Rules ignore ASCII case, so that no other spelling of a name gets around one.
@@ -62,8 +64,18 @@ impl Rules {
     }
 
     pub(crate) fn permit(&self, name: &str) -> bool {
-        !self.blacklist.iter().any(|rule| rule.matches(name))
+        !self.forbid(name)
             && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(|rule| rule.matches(name)))
+    }
+
+    /// Returns `true` if a tool may be called: its name is permitted, and none of its old names is
+    /// on the blacklist.
+    pub(crate) fn permit_tool(&self, tool: &ToolDefinition) -> bool {
+        self.permit(&tool.name) && !tool.replaces.iter().any(|old| self.forbid(old))
+    }
+
+    fn forbid(&self, name: &str) -> bool {
+        self.blacklist.iter().any(|rule| rule.matches(name))
     }
 
     /// Adds other rules: a tool that either forbids is forbidden.

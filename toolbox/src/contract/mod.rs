@@ -349,6 +349,9 @@ fn parts(definition: &ToolDefinition) -> Map<String, Value> {
         _ => Map::new(),
     };
     parts.retain(|name, _| !matches!(name.as_str(), "name" | "icons" | "_meta"));
+    if let Some(version) = definition.version() {
+        parts.insert("version".to_owned(), version.into());
+    }
     parts
 }
 

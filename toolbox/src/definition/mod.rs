@@ -27,6 +27,7 @@ mod name;
 mod namespace;
 mod schema;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -107,6 +108,10 @@ pub struct ToolDefinition {
     /// Icons for MCP clients to display beside it. Models see none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
+    /// The names that the tool had before. A call by one of them runs it, and its result names the
+    /// tool's own. Models see none of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
     /// The `_meta` that MCP clients get along with it. Models see none of it.
     #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
@@ -153,6 +158,7 @@ impl ToolDefinition {
             answered_later: false,
             namespace: None,
             icons: Vec::new(),
+            replaces: Vec::new(),
             meta: Map::new(),
             hint_title: None,
             untrusted: false,
@@ -164,6 +170,27 @@ impl ToolDefinition {
     #[must_use]
     pub fn display_title(&self) -> Option<&str> {
         self.title.as_deref().or(self.hint_title.as_deref())
+    }
+
+    /// Returns the version of the tool: the `fastmcp.version` of its `_meta`, text or a number.
+    /// See [`Tool::with_version`](crate::Tool::with_version).
+    #[must_use]
+    pub fn version(&self) -> Option<Cow<'_, str>> {
+        match self.meta.get(VERSION_META)?.get("version")? {
+            Value::String(version) if version.is_empty() => None,
+            Value::String(version) => Some(Cow::Borrowed(version)),
+            Value::Number(version) => Some(Cow::Owned(version.to_string())),
+            _ => None,
+        }
+    }
+
+    /// Sets the version, beside what else its entry of the `_meta` holds.
+    pub(crate) fn set_version(&mut self, version: String) {
+        let entry = self.meta.entry(VERSION_META).or_insert_with(|| Value::Object(Map::new()));
+        if !entry.is_object() {
+            *entry = Value::Object(Map::new());
+        }
+        entry["version"] = version.into();
     }
 
     /// Returns `true` if the definition comes from an untrusted source and was not approved: that
@@ -243,6 +270,9 @@ impl Serialize for ToolAnnotations {
         map.end()
     }
 }
+
+/// The entry of the `_meta` that has the version, as servers of FastMCP write it.
+const VERSION_META: &str = "fastmcp";
 
 /// The name of the tool that calls the tools of its box.
 pub(crate) const EXECUTE_TOOL: &str = "toolbox_execute";

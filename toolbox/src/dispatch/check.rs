@@ -48,7 +48,7 @@ impl ToolBox {
     pub fn check(&self, call: &ToolCall) -> Result<Vec<Repair>, ToolResult> {
         let snapshot = self.snapshot();
         let (id, settings) = (call.id.clone(), &self.shared.settings);
-        let found = snapshot.get(&call.name).or_else(|| snapshot.by_alias(&call.name));
+        let found = snapshot.by_any_name(&call.name);
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, CallerContext::default()))
         else {
             let arguments = call.arguments.as_str();

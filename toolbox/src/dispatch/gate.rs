@@ -226,6 +226,11 @@ impl ToolBox {
         };
         let snapshot = self.shared.current.load();
         let found = found.or_else(|| snapshot.by_alias(call.name));
+        if found.is_none()
+            && let Some(entry) = snapshot.by_old_name(call.name)
+        {
+            return Some(self.begin_renamed(entry.tool.name(), call));
+        }
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, call.caller)) else {
             let answer = self.not_found(
                 &snapshot,
@@ -236,14 +241,35 @@ impl ToolBox {
             );
             return refused(answer, call.arguments.take());
         };
-        let permitted =
-            entry.permitted && context.is_none_or(|context| context.permits(entry.tool.name()));
+        let permitted = entry.permitted
+            && context.is_none_or(|context| context.permits_tool(entry.tool.definition()));
         let text = call.arguments.text();
         if !permitted || text.len() > self.shared.settings.argument_bytes {
             let answer = self.refuse(entry, permitted, take(call.id), text, context);
             return refused(answer, call.arguments.take());
         }
         self.begin_in_context(entry, call)
+    }
+
+    /// Begins a call by an old name: it is the call by the new one, with a note to the model.
+    #[cold]
+    fn begin_renamed(
+        &self,
+        name: &str,
+        call: IncomingCall<'_, impl CallArguments>,
+    ) -> UnfinishedCall {
+        let note = format!("`{}` is now `{name}`: call it by that name", call.name);
+        let renamed = ToolCall::new(take(call.id), name, call.arguments.take());
+        let (toolbox, pass) = (self.clone(), call.caller.pass);
+        let context = call.caller.context.cloned();
+        UnfinishedCall::Boxed(Box::pin(async move {
+            let result = toolbox.dispatch(context.as_ref(), renamed, pass).await;
+            match result.failure_kind() {
+                // The model can call the tool by neither name.
+                Some(FailureKind::Blacklisted | FailureKind::NotFound) => result,
+                _ => result.with_note(note),
+            }
+        }))
     }
 
     /// Begins a call that waits, or whose handler reads its context.

@@ -54,7 +54,7 @@ impl<'s> Callable<'s> {
         };
         is_shown
             && entry.permitted
-            && context.is_none_or(|context| context.permits(entry.tool.name()))
+            && context.is_none_or(|context| context.permits_tool(entry.tool.definition()))
     }
 
     fn get(&self, name: &str) -> Option<&'s ToolEntry> {
@@ -78,7 +78,17 @@ impl<'s> Callable<'s> {
             return None;
         }
         let entries = self.snapshot.entries().filter(|entry| self.has(entry));
-        let near = nearest_n(meant, entries.map(|entry| entry.tool.name()), MOST);
+        let names = entries.flat_map(|entry| {
+            let old = entry.tool.definition().replaces.iter().map(String::as_str);
+            std::iter::once(entry.tool.name()).chain(old)
+        });
+        let mut near: Vec<&str> = Vec::new();
+        for name in nearest_n(meant, names, MOST) {
+            let name = self.snapshot.by_any_name(name).map_or(name, |entry| entry.tool.name());
+            if !near.contains(&name) {
+                near.push(name);
+            }
+        }
         self.show(near.iter().filter_map(|name| self.get(name)));
         (!near.is_empty()).then(|| format!("the nearest names are {}", near.join(", ")))
     }

@@ -93,6 +93,7 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
     json!({
         "name": tool.name(),
         "title": definition.display_title(),
+        "version": definition.version(),
         "server": tool.source(),
         "tags": definition.tags,
         "description": cut(definition.description.trim(), SUMMARY),

@@ -60,7 +60,7 @@ pub(super) fn texts(
     if let Some(title) = definition.display_title() {
         visit(Field::Title, title);
     }
-    for tag in definition.tags.iter().take(MAX_VALUES) {
+    for tag in definition.tags.iter().chain(&definition.replaces).take(MAX_VALUES) {
         visit(Field::Tags, tag);
     }
     visit(Field::Description, &definition.description);

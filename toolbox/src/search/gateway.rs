@@ -225,7 +225,7 @@ impl Gateway {
         // A search reads the catalog when its hits are asked for.
         self.refresh(&snapshot);
         let may = |definition: &ToolDefinition| {
-            snapshot.permits(&definition.name) && context.permits(&definition.name)
+            snapshot.permits(&definition.name) && context.permits_tool(definition)
         };
         let limit = limit.map_or(self.usual_hits, clamped);
         let mut search = search.filter(may);
@@ -458,8 +458,7 @@ impl Toolset for Gateway {
         let toolbox = self.toolbox.clone();
         let carried = CarriedTools::found_by(move |name| {
             let toolbox = toolbox.upgrade()?;
-            let own = toolbox.own_name(name);
-            let tool = toolbox.get(own.as_deref().unwrap_or(name))?;
+            let tool = toolbox.called(name)?;
             Some(Arc::clone(tool.shared_definition().arc()))
         });
         let (words, pattern, execute) = (Arc::clone(&self), Arc::clone(&self), self);

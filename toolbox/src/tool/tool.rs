@@ -374,16 +374,57 @@ impl Tool {
         made(self.try_renamed(name))
     }
 
-    /// Returns the tool under the name `<prefix>_<name>`.
+    /// Returns the tool under the name `<prefix>_<name>`, with its old names prefixed as well.
     ///
     /// # Panics
     ///
     /// If that is not a name that tools may have.
     #[must_use]
     #[track_caller]
-    pub fn prefixed(self, prefix: &str) -> Self {
-        let name = format!("{prefix}_{}", self.name());
+    pub fn prefixed(mut self, prefix: &str) -> Self {
+        let prefixed = |name: &str| format!("{prefix}_{name}");
+        if !self.definition().replaces.is_empty() {
+            let old: Vec<String> =
+                self.definition().replaces.iter().map(|old| prefixed(old)).collect();
+            self = self.replaces(old);
+        }
+        let name = prefixed(self.name());
         self.renamed(name)
+    }
+
+    /// Returns the tool with these names that it had before, instead of others.
+    ///
+    /// A call by an old name runs the tool, and a part of its own at the end of the result tells
+    /// the model the new name. Old names are in no list that a model receives; a search finds the
+    /// tool by them. A blacklist that has one forbids the tool; an allow-list has to have the
+    /// tool's own name. An old name that is the name of another tool of the box, or an old name of
+    /// one, is a [fault](crate::collection::RegisterFault::OldNameTaken); [`Tool::prefixed`]
+    /// prefixes the old names as well.
+    ///
+    /// ```
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let search = Tool::new("search", "Searches").call(|_| "found").replaces(["find"]);
+    /// let result = ToolBox::from(search).call(ToolCall::new("1", "find", "{}")).await;
+    /// assert_eq!(result.text(), "found\n`find` is now `search`: call it by that name");
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If one is not a name that tools may have.
+    #[must_use]
+    #[track_caller]
+    pub fn replaces<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        for name in &names {
+            if let Err(error) = check_name(name) {
+                panic!("{error}");
+            }
+        }
+        self.definition_mut().replaces = names;
+        self
     }
 
     /// Returns the tool with another description.
@@ -397,6 +438,24 @@ impl Tool {
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.definition_mut().title = Some(title.into());
+        self
+    }
+
+    /// Returns the tool with a version, such as `2` or `1.4.0`; default none.
+    ///
+    /// It is no part of the name, and models see none of it. It is the `fastmcp.version` of the
+    /// `_meta` that MCP clients get, as FastMCP writes it; of a mounted tool it is read from there.
+    /// An empty text is no version.
+    ///
+    /// ```
+    /// use toolbox::Tool;
+    ///
+    /// let tool = Tool::new("search", "Searches the web").call(|_| "found").with_version("2");
+    /// assert_eq!(tool.definition().version().as_deref(), Some("2"));
+    /// ```
+    #[must_use]
+    pub fn with_version(mut self, version: impl Into<String>) -> Self {
+        self.definition_mut().set_version(version.into());
         self
     }
 

@@ -104,7 +104,7 @@ impl RunConversation {
             return offer;
         }
         let context = &self.scope.context;
-        offer.shared().iter().filter(|tool| context.permits(&tool.name)).cloned().collect()
+        offer.shared().iter().filter(|tool| context.permits_tool(tool)).cloned().collect()
     }
 }
 

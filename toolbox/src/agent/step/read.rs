@@ -69,7 +69,7 @@ impl RunConversation {
             self.scope.taint.mark();
         }
         let name = &made(call).name;
-        match boxes.iter().find_map(|toolbox| toolbox.get(name)) {
+        match boxes.iter().find_map(|toolbox| toolbox.called(name)) {
             Some(tool) => self.scope.taint.note(&tool.as_source(), result),
             None if TypedAnswer::is_any(&call.name) || result.text() == HANDED_OVER => {}
             None => self.scope.taint.note_of_unknown(result),
@@ -96,8 +96,8 @@ impl RunConversation {
 
     /// Returns a tool of one of the boxes that the run knows.
     pub(super) fn known_tool(&self, leg: &Leg, name: &str) -> Option<Tool> {
-        let own = self.toolbox().get(name);
-        own.or_else(|| self.known_boxes(leg).iter().find_map(|toolbox| toolbox.get(name)))
+        let own = self.toolbox().called(name);
+        own.or_else(|| self.known_boxes(leg).iter().find_map(|toolbox| toolbox.called(name)))
     }
 }
 

@@ -77,7 +77,9 @@ async fn run(
     call: ToolCall,
     slot: Option<TaskSlot>,
 ) -> CallEnd {
-    let form = CallForm { shared, version, name: call.name.clone() };
+    let tool = shared.toolbox.called(&call.name);
+    let name = tool.map_or_else(|| call.name.clone(), |tool| tool.name().to_owned());
+    let form = CallForm { shared, version, name };
     let mut pending = None;
     if let Some(slot) = slot {
         let (of_task, task) = PendingTask::attach(context, slot, form.shared.options.task_ttl);
