@@ -110,7 +110,7 @@ async fn documents_and_instructions_are_read_by_calls() {
                 assert!(!text.contains("the secret") && !text.contains("hidden words"), "{text}");
             }
             None => {
-                assert_eq!((result.is_error(), &*text), (false, expected), "{tool} {arguments}")
+                assert_eq!((result.is_error(), &*text), (false, expected), "{tool} {arguments}");
             }
         }
     }
@@ -151,6 +151,9 @@ async fn lists_show_what_is_there_and_permitted_in_pages() {
         Resource::from_tool(format!("more://{at}"), tool).expect("a resource")
     });
     toolbox.resources().register(more.collect::<Vec<_>>());
-    let last = list("resource_list", json!({"text": "more://", "page": 3})).await;
-    assert_eq!((last["resources"].as_array().map(Vec::len), &last["pages"]), (Some(20), &json!(3)));
+    let third = list("resource_list", json!({"text": "more://", "page": 3})).await;
+    assert_eq!(
+        (third["resources"].as_array().map(Vec::len), &third["pages"]),
+        (Some(20), &json!(3))
+    );
 }

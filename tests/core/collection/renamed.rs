@@ -62,12 +62,13 @@ fn the_note_is_a_part_of_its_own_beside_structured_content() {
         .replaces(["add"]);
     let result = called(&ToolBox::from(tool), "add", "{}");
     assert_eq!(result.structured_content(), Some(json!({"n": 3})));
-    let texts: Vec<_> = result.content().iter().filter_map(|part| part.to_text()).collect();
+    let texts: Vec<_> = result.content().iter().filter_map(toolbox::Content::to_text).collect();
     assert_eq!(texts, ["three", "`add` is now `sum`: call it by that name"]);
 }
 
 #[test]
 fn rules_on_either_name_hold_for_both() {
+    #[allow(clippy::type_complexity, reason = "a table")]
     let cases: [(&str, &[&str], Option<&[&str]>, bool); 7] = [
         ("none", &[], None, true),
         ("the old name", &["find"], None, false),
@@ -81,7 +82,9 @@ fn rules_on_either_name_hold_for_both() {
         for is_first in [true, false] {
             let toolbox = ToolBox::new();
             let rules = || {
-                denied.iter().for_each(|rule| toolbox.blacklist(rule));
+                for rule in denied {
+                    toolbox.blacklist(rule);
+                }
                 if let Some(allowed) = allowed {
                     toolbox.allow_only(allowed.iter().copied()).expect("rules");
                 }

@@ -220,8 +220,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns a fault if an old name of `newcomer` is a name of another tool, now or before, or its
-    /// name one that another tool had.
+    /// Returns a fault if an old name of `newcomer` is a name of another tool, now or before, or
+    /// its name one that another tool had.
     pub(super) fn old_name_clash(&self, newcomer: &Tool) -> Option<RegisterFault> {
         let name = newcomer.name();
         let own = newcomer.definition().replaces.iter().find_map(|old| {

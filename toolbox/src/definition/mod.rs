@@ -271,7 +271,7 @@ impl Serialize for ToolAnnotations {
     }
 }
 
-/// The entry of the `_meta` that has the version, as servers of FastMCP write it.
+/// The entry of the `_meta` that has the version, as servers of `FastMCP` write it.
 const VERSION_META: &str = "fastmcp";
 
 /// The name of the tool that calls the tools of its box.

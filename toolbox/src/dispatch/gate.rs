@@ -229,7 +229,10 @@ impl ToolBox {
         if found.is_none()
             && let Some(entry) = snapshot.by_old_name(call.name)
         {
-            return Some(self.begin_renamed(entry.tool.name(), call));
+            let note =
+                format!("`{}` is now `{}`: call it by that name", call.name, entry.tool.name());
+            let renamed = ToolCall::new(take(call.id), entry.tool.name(), call.arguments.take());
+            return Some(self.begin_renamed(renamed, call.caller, note));
         }
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, call.caller)) else {
             let answer = self.not_found(
@@ -255,13 +258,12 @@ impl ToolBox {
     #[cold]
     fn begin_renamed(
         &self,
-        name: &str,
-        call: IncomingCall<'_, impl CallArguments>,
+        renamed: ToolCall,
+        caller: CallerContext<'_>,
+        note: String,
     ) -> UnfinishedCall {
-        let note = format!("`{}` is now `{name}`: call it by that name", call.name);
-        let renamed = ToolCall::new(take(call.id), name, call.arguments.take());
-        let (toolbox, pass) = (self.clone(), call.caller.pass);
-        let context = call.caller.context.cloned();
+        let (toolbox, pass) = (self.clone(), caller.pass);
+        let context = caller.context.cloned();
         UnfinishedCall::Boxed(Box::pin(async move {
             let result = toolbox.dispatch(context.as_ref(), renamed, pass).await;
             match result.failure_kind() {

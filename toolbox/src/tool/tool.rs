@@ -444,8 +444,8 @@ impl Tool {
     /// Returns the tool with a version, such as `2` or `1.4.0`; default none.
     ///
     /// It is no part of the name, and models see none of it. It is the `fastmcp.version` of the
-    /// `_meta` that MCP clients get, as FastMCP writes it; of a mounted tool it is read from there.
-    /// An empty text is no version.
+    /// `_meta` that MCP clients get, as `FastMCP` writes it; of a mounted tool it is read from
+    /// there. An empty text is no version.
     ///
     /// ```
     /// use toolbox::Tool;
