@@ -223,7 +223,7 @@ export function register(program, session) {
   flow("keys: tabs by arrows, Home and End", async () => {
     const page = await session("tools");
     await focus(page, 'nav a[href="#/tools"]');
-    for (const [key, tab] of [["ArrowRight", "try"], ["ArrowRight", "live"], ["ArrowRight", "approvals"], ["ArrowRight", "tools"], ["ArrowLeft", "approvals"], ["Home", "tools"], ["End", "approvals"]]) {
+    for (const [key, tab] of [["ArrowRight", "try"], ["ArrowRight", "chat"], ["ArrowRight", "live"], ["ArrowRight", "approvals"], ["ArrowRight", "tools"], ["ArrowLeft", "approvals"], ["Home", "tools"], ["End", "approvals"]]) {
       await page.keyboard.press(key);
       await page.locator(`nav a[href="#/${tab}"][aria-current="page"]`).waitFor();
       assert.equal(await page.evaluate(() => document.activeElement.getAttribute("href")), `#/${tab}`);
