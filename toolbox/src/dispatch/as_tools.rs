@@ -1,6 +1,9 @@
 //! Prompts and resources as tools, for hosts and models that know tools only.
 
+use std::future::{Future, ready};
+
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::call::{
@@ -42,27 +45,58 @@ const LOOKS: ToolAnnotations = ToolAnnotations {
     open_world: None,
 };
 
+/// One resource or prompt of a list.
+struct ListedOffer {
+    /// The words by which it is found.
+    words: String,
+    entry: Value,
+    /// `true` if others wrote its description.
+    is_untrusted: bool,
+}
+
 /// Returns one page of what is listed under a key.
-fn page(key: &str, all: Vec<(String, Value)>, wanted: &ListArguments) -> ToolResult {
+fn page(key: &str, all: impl Iterator<Item = ListedOffer>, wanted: &ListArguments) -> ToolResult {
     let text = wanted.text.trim().to_lowercase();
-    let fitting: Vec<Value> = all
-        .into_iter()
-        .filter(|(words, _)| words.to_lowercase().contains(&text))
-        .map(|(_, value)| value)
-        .collect();
+    let fitting: Vec<ListedOffer> =
+        all.filter(|listing| listing.words.to_lowercase().contains(&text)).collect();
     let pages = fitting.len().div_ceil(PAGE).max(1);
     let number = wanted.page.unwrap_or(1);
     if number == 0 || number > pages {
         let why = format!("there is no page {number}: the pages are 1 to {pages}");
         return ToolResult::failure(FailureKind::InvalidArguments, why);
     }
-    let shown: Vec<Value> = fitting.into_iter().skip((number - 1) * PAGE).take(PAGE).collect();
-    ToolResult::new(json!({key: shown, "page": number, "pages": pages}).to_string())
+    let shown: Vec<ListedOffer> =
+        fitting.into_iter().skip((number - 1) * PAGE).take(PAGE).collect();
+    let is_untrusted = shown.iter().any(|listing| listing.is_untrusted);
+    let entries: Vec<Value> = shown.into_iter().map(|listing| listing.entry).collect();
+    let list = json!({key: entries, "page": number, "pages": pages});
+    let result = ToolResult::new(list.to_string());
+    if is_untrusted { result.untrusted() } else { result }
 }
 
-/// Returns what is wrong with arguments as a result.
-fn unread(error: &serde_json::Error) -> ToolResult {
-    ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
+/// Returns a tool that reads arguments of a type, and changes nothing.
+fn reader<A: DeserializeOwned, R>(
+    name: &str,
+    description: &str,
+    schema: Value,
+    run: impl Fn(ToolContext, A) -> R + Send + Sync + 'static,
+) -> Tool
+where
+    R: Future<Output = ToolResult> + Send + 'static,
+{
+    let tool =
+        Tool::raw(name, description, schema, move |context: ToolContext, arguments: Arguments| {
+            let running = arguments.parse::<A>().map(|wanted| run(context, wanted));
+            async move {
+                match running {
+                    Ok(running) => running.await,
+                    Err(error) => {
+                        ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
+                    }
+                }
+            }
+        });
+    tool.with_annotations(LOOKS)
 }
 
 impl Resources {
@@ -90,25 +124,22 @@ impl Resources {
     /// ```
     #[must_use]
     pub fn as_tools(&self) -> Vec<Tool> {
+        #[derive(Deserialize)]
+        struct ReadArguments {
+            uri: String,
+        }
         let (listed, read) = (self.clone(), self.clone());
-        let list = Tool::raw(
+        let list = reader(
             "resource_list",
             "Lists documents that can be read, and templates of their addresses.",
             list_schema("documents"),
-            move |context: ToolContext, arguments: Arguments| {
-                let listed = listed.clone();
-                async move {
-                    let wanted = match arguments.parse::<ListArguments>() {
-                        Ok(wanted) => wanted,
-                        Err(error) => return unread(&error),
-                    };
-                    let all = listed.list().into_iter();
-                    let all = all.filter(|resource| context.permits(resource.uri()));
-                    page("resources", all.map(|resource| listing(&resource)).collect(), &wanted)
-                }
+            move |context, wanted: ListArguments| {
+                let all = listed.list().into_iter();
+                let all = all.filter(|resource| context.permits(resource.uri()));
+                ready(page("resources", all.map(|resource| listing(&resource)), &wanted))
             },
         );
-        let read = Tool::raw(
+        let read = reader(
             "resource_read",
             "Reads a document by its address.",
             json!({
@@ -117,17 +148,9 @@ impl Resources {
                 "required": ["uri"],
                 "additionalProperties": false,
             }),
-            move |context: ToolContext, arguments: Arguments| {
-                #[derive(Deserialize)]
-                struct ReadArguments {
-                    uri: String,
-                }
+            move |context, wanted: ReadArguments| {
                 let read = read.clone();
                 async move {
-                    let wanted = match arguments.parse::<ReadArguments>() {
-                        Ok(wanted) => wanted,
-                        Err(error) => return unread(&error),
-                    };
                     match read.read_in(&context, &wanted.uri).await {
                         Ok(contents) => {
                             contents.into_iter().map(part).collect::<Vec<_>>().into_tool_result()
@@ -137,7 +160,7 @@ impl Resources {
                 }
             },
         );
-        vec![list.with_annotations(LOOKS), read.with_annotations(LOOKS)]
+        vec![list, read]
     }
 }
 
@@ -168,25 +191,24 @@ impl Prompts {
     /// ```
     #[must_use]
     pub fn as_tools(&self) -> Vec<Tool> {
+        #[derive(Deserialize)]
+        struct PromptArguments {
+            name: String,
+            #[serde(default)]
+            arguments: Map<String, Value>,
+        }
         let (listed, rendered) = (self.clone(), self.clone());
-        let list = Tool::raw(
+        let list = reader(
             "prompt_list",
             "Lists prepared instructions, with their arguments.",
             list_schema("instructions"),
-            move |context: ToolContext, arguments: Arguments| {
-                let listed = listed.clone();
-                async move {
-                    let wanted = match arguments.parse::<ListArguments>() {
-                        Ok(wanted) => wanted,
-                        Err(error) => return unread(&error),
-                    };
-                    let all = listed.list().into_iter();
-                    let all = all.filter(|prompt| context.permits(prompt.name()));
-                    page("prompts", all.map(|prompt| prompt_listing(&prompt)).collect(), &wanted)
-                }
+            move |context, wanted: ListArguments| {
+                let all = listed.list().into_iter();
+                let all = all.filter(|prompt| context.permits(prompt.name()));
+                ready(page("prompts", all.map(|prompt| prompt_listing(&prompt)), &wanted))
             },
         );
-        let get = Tool::raw(
+        let get = reader(
             "prompt_get",
             "Returns prepared instructions with their arguments filled in.",
             json!({
@@ -198,19 +220,9 @@ impl Prompts {
                 "required": ["name"],
                 "additionalProperties": false,
             }),
-            move |context: ToolContext, arguments: Arguments| {
-                #[derive(Deserialize)]
-                struct PromptArguments {
-                    name: String,
-                    #[serde(default)]
-                    arguments: Map<String, Value>,
-                }
+            move |context, wanted: PromptArguments| {
                 let rendered = rendered.clone();
                 async move {
-                    let wanted = match arguments.parse::<PromptArguments>() {
-                        Ok(wanted) => wanted,
-                        Err(error) => return unread(&error),
-                    };
                     let arguments = Value::Object(wanted.arguments);
                     match rendered.get_in(&context, &wanted.name, arguments).await {
                         Ok(rendered) => spoken(rendered.messages).into_tool_result(),
@@ -219,12 +231,16 @@ impl Prompts {
                 }
             },
         );
-        vec![list.with_annotations(LOOKS), get.with_annotations(LOOKS)]
+        vec![list, get]
     }
 }
 
-/// Returns the words by which a resource is found, and its entry in a list.
-fn listing(resource: &Resource) -> (String, Value) {
+/// Returns `true` if the texts of a resource or prompt come from untrusted sources.
+fn is_of_others(tool: &Tool) -> bool {
+    tool.is_untrusted() || tool.definition().is_untrusted()
+}
+
+fn listing(resource: &Resource) -> ListedOffer {
     let parts = [
         resource.uri(),
         resource.name(),
@@ -240,17 +256,17 @@ fn listing(resource: &Resource) -> (String, Value) {
     if let Some(kind) = resource.mime_type() {
         entry["mimeType"] = kind.into();
     }
-    (parts.join("\n"), entry)
+    ListedOffer { words: parts.join("\n"), entry, is_untrusted: is_of_others(&resource.tool) }
 }
 
-fn prompt_listing(prompt: &Prompt) -> (String, Value) {
+fn prompt_listing(prompt: &Prompt) -> ListedOffer {
     let words = [prompt.name(), prompt.title().unwrap_or_default(), prompt.description()];
     let entry = json!({
         "name": prompt.name(),
         "description": prompt.description(),
         "arguments": prompt.arguments(),
     });
-    (words.join("\n"), entry)
+    ListedOffer { words: words.join("\n"), entry, is_untrusted: is_of_others(&prompt.tool) }
 }
 
 /// Returns the contents of a resource as a part of a result.
