@@ -119,6 +119,24 @@ export function register(program, session) {
     await (await lastCall(page, "pay")).getByText("paid 700 to Cleo").first().waitFor();
   });
 
+  flow("chat: a reason that is typed stays when the conversation is slower than what waits", async () => {
+    const page = await session("chat");
+    await say(page, "good morning");
+    await done(page);
+    await page.route("**/api/chat/show", async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      await route.continue();
+    });
+    await say(page, "pay 600 Bob");
+    await log(page).getByLabel("Reason, for the model").fill("not this month");
+    await log(page).locator("details.call").filter({ hasText: "May pay run?" }).waitFor();
+    assert.equal(await log(page).getByLabel("Reason, for the model").inputValue(), "not this month");
+    await log(page).getByRole("button", { name: "Deny" }).click();
+    await done(page);
+    await (await lastCall(page, "pay")).getByText("not this month").first().waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+
   flow("chat: a question of a tool is answered in its place", async () => {
     const page = await session("chat");
     await say(page, "book Krone");

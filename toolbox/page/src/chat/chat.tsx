@@ -62,7 +62,9 @@ function On({ model, provider }: { model: string; provider: string }) {
   const shown = list.slice(-most);
   const mine = all.filter((entry) => conversation !== "" && entry.conversation === conversation);
   const calls = new Set(shown.flatMap(([, entry]) => (entry.kind === "call" && entry.within.length === 0 ? [entry.id] : [])));
-  const others = mine.filter((entry) => !calls.has(entry.call));
+  // A call that is not in the conversation yet has no place: drawn before, it would lose what is typed into it.
+  const known = new Set(list.flatMap(([, entry]) => (entry.kind === "call" ? [entry.id] : [])));
+  const others = mine.filter((entry) => !calls.has(entry.call) && (known.has(entry.call) || gone > 0));
   // A service may give the id of a call again: what waits is that of the last one.
   const last = new Map(shown.flatMap(([at, entry]) => (entry.kind === "call" && entry.within.length === 0 ? [[entry.id, at] as const] : [])));
   const place = String(settled.length);
