@@ -48,6 +48,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("max_result_tokens", Form::Value, "max_result_tokens = 4000"),
     spec("collect", Form::Value, "collect = \"last\""),
     spec("check", Form::Value, "check = in_order"),
+    spec("available", Form::Value, "available = for_staff"),
     spec("blocking", Form::Flag, "blocking"),
     spec("exclusive", Form::Flag, "exclusive"),
     spec("read_only", Form::Flag, "read_only"),
@@ -99,6 +100,7 @@ pub(crate) const TOOLSET: &[OptionSpec] = &[
     spec("prefix", Form::Value, "prefix = \"storage\""),
     spec("traits", Form::List, "traits(Storage)"),
     spec("with", Form::Value, "with = Self::limited"),
+    spec("available", Form::Value, "available = for_staff"),
     spec("crate", Form::Value, "crate = my_toolbox"),
 ];
 

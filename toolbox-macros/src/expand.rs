@@ -339,6 +339,13 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     let result_tokens = model.max_result_tokens.iter();
     let tags = &model.tags;
     let tags = (!tags.is_empty()).then(|| quote!(tags: &[#(#tags),*],));
+    // The span makes the compiler point at the function that does not fit.
+    let available = model.available.iter().map(|path| {
+        let span = ends(&path.to_token_stream()).0;
+        quote_spanned!(span=> #path)
+    });
+    let available: Vec<TokenStream> = available.collect();
+    let available = (!available.is_empty()).then(|| quote!(available: &[#(#available),*],));
     let hints = &model.hints;
     let flags = [
         ("blocking", hints.blocking),
@@ -377,6 +384,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
             #(result_tokens: ::core::option::Option::Some(#result_tokens),)*
             #annotations
             #tags
+            #available
             #(#flags: true,)*
             ..__private::Meta::DEFAULT
         }

@@ -53,6 +53,8 @@ pub(crate) struct ToolModel {
     pub(crate) tags: Vec<LitStr>,
     /// The function that checks several arguments.
     pub(crate) check: Option<Check>,
+    /// The functions that say to whom the tool is available.
+    pub(crate) available: Vec<syn::Path>,
     pub(crate) examples: Vec<Example>,
     pub(crate) arguments: Vec<ArgumentModel>,
 }
@@ -205,6 +207,7 @@ impl ToolModel {
             hints: Hints::default(),
             tags: Vec::new(),
             check: None,
+            available: Vec::new(),
             examples: Vec::new(),
             arguments: Vec::new(),
         };
@@ -378,6 +381,7 @@ impl ToolModel {
             }
             "tags" => self.tags = tags(option, errors),
             "check" => self.check = check(option, errors),
+            "available" => self.available.extend(available(option, errors)),
             "example" => self.examples.extend(example(option, errors)),
             _ => {}
         }
@@ -540,6 +544,18 @@ fn check(option: &Opt, errors: &mut Diagnostics) -> Option<Check> {
             .note("it returns `Result<(), E>`, whose error says what is wrong");
     }
     check
+}
+
+/// Parses `available = path`.
+pub(crate) fn available(option: &Opt, errors: &mut Diagnostics) -> Option<syn::Path> {
+    let path = syn::parse2::<syn::Path>(args::ungrouped(option.value.clone())).ok();
+    if path.is_none() {
+        errors
+            .error(&option.value, "the value of `available` is not the name of a function")
+            .help("name a function that takes `&ToolContext` and returns `bool`: `available = for_staff`")
+            .note("`Tool::available_if` takes a closure");
+    }
+    path
 }
 
 fn check_of_argument(option: &Opt, errors: &mut Diagnostics) -> Option<syn::Path> {

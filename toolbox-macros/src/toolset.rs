@@ -97,8 +97,9 @@ impl<'a> SetModel<'a> {
         let option = |name| own.iter().find(|option| option.name == name);
         let with = option("with").and_then(|option| with(option, errors));
         let traits = option("traits").map(|option| traits(option, errors)).unwrap_or_default();
+        let available = option("available").and_then(|option| model::available(option, errors));
         let prefix = option("prefix").and_then(|option| option.string(errors));
-        let block = BlockOptions { krate: &krate, prefix, of_trait };
+        let block = BlockOptions { krate: &krate, prefix, of_trait, available };
         let methods: Vec<_> = items.iter().filter_map(|item| read(item, &block, errors)).collect();
         if methods.is_empty() && option("traits").is_none() && errors.is_empty() {
             errors
@@ -141,6 +142,8 @@ struct BlockOptions<'a> {
     prefix: Option<syn::LitStr>,
     /// The trait that the block is, with its parameters.
     of_trait: Option<TokenStream>,
+    /// The function that says to whom its tools are available.
+    available: Option<syn::Path>,
 }
 
 /// A method of a toolset, and the model of what it becomes.
@@ -184,6 +187,9 @@ fn read<'a>(
     let mut model = ToolModel::read(kind, function, &options, errors);
     model.krate.clone_from(block.krate);
     model.of_trait.clone_from(&block.of_trait);
+    if kind == Kind::Tool {
+        model.available.extend(block.available.clone());
+    }
     if let Some(prefix) = &block.prefix {
         prefixed(&mut model, prefix, errors);
     }

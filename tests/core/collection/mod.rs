@@ -1,4 +1,5 @@
 //! Boxes as collections of tools.
 
+mod available;
 mod registry;
 mod renamed;

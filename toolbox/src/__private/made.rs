@@ -37,6 +37,7 @@ pub struct Meta {
     pub result_tokens: Option<usize>,
     pub annotations: [Option<bool>; 4],
     pub tags: &'static [&'static str],
+    pub available: &'static [fn(&ToolContext) -> bool],
     pub blocking: bool,
     pub exclusive: bool,
     pub background: bool,
@@ -82,6 +83,7 @@ impl Meta {
         result_tokens: None,
         annotations: [None; 4],
         tags: &[],
+        available: &[],
         blocking: false,
         exclusive: false,
         background: false,
@@ -128,7 +130,7 @@ impl Meta {
         if self.approval {
             running.approval = Approval::OfBox;
         }
-        tool
+        self.available.iter().fold(tool, |tool, predicate| tool.available_if(predicate))
     }
 }
 

@@ -541,7 +541,7 @@ impl AgentBuilder {
             let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
             let is_offered = self.settings.inherits
                 || offered.any(|tool| tool.name == *name)
-                || toolbox.definitions().iter().any(|tool| tool.name == *name);
+                || toolbox.snapshot().definitions().iter().any(|tool| tool.name == *name);
             if !is_offered || !toolbox.permits(name) || !rules.permit(name) {
                 return Err(BuildAgentError::ToolChoice(name.clone()));
             }

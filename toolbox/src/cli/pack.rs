@@ -14,6 +14,7 @@ use super::arguments::{OwnLine, PackCommand};
 use super::outcome::{Exit, Outcome};
 use super::text::{grouped, line};
 use crate::collection::ToolBox;
+use crate::context::UNUSED_CONTEXT;
 use crate::mcp::ServerInfo;
 use crate::text::hex;
 
@@ -160,7 +161,7 @@ fn manifest(
     let tools: Vec<Value> = toolbox
         .tools()
         .iter()
-        .filter(|tool| toolbox.permits(tool.name()))
+        .filter(|tool| toolbox.may_call(tool.name(), &UNUSED_CONTEXT))
         .map(|tool| json!({"name": tool.name(), "description": tool.definition().description}))
         .collect();
     let mut config = json!({"command": format!("${{__dirname}}/{entry_point}"), "args": words});

@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::source::{ToolSource, ranking};
 use super::text::line;
 use crate::collection::{ToolBox, ToolBoxBuilder};
-use crate::context::rules::NameRule;
+use crate::context::rules::ToolRule;
 use crate::disk::{Access, replace};
 use crate::mcp::{
     Config, ConfigProblem, ConfigWatch, Connect, CredentialFile, MountServersError, ServerConfig,
@@ -22,6 +22,7 @@ use crate::mcp::{
 use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
 use crate::text::{clean, nearest_n};
+use crate::tool::Tool;
 
 /// The configuration of a run of the program.
 pub(super) struct Configured {
@@ -53,7 +54,8 @@ pub(super) fn set_rules(toolbox: &ToolBox, config: &Config) {
 /// Returns the names that a rule means: a bare name is that of a tool of each server, too.
 pub(super) fn names_of(rule: &str, config: &Config) -> Vec<String> {
     let mut names = vec![rule.to_owned()];
-    if !rule.contains('*') {
+    // No name of a tool holds a colon: a rule with one names a tag.
+    if !rule.contains(['*', ':']) {
         names.extend(config.servers().iter().map(|(server, _)| format!("{server}_{rule}")));
     }
     names
@@ -63,12 +65,15 @@ pub(super) fn names_of(rule: &str, config: &Config) -> Vec<String> {
 pub(super) fn unmet_rules(toolbox: &ToolBox, servers: &Servers, config: &Config) -> Vec<String> {
     let settings = config.settings();
     let statuses = servers.status();
-    let mut names: Vec<String> = statuses.iter().flat_map(|status| status.tools.clone()).collect();
-    names.extend(toolbox.names());
+    let names: Vec<String> = statuses.iter().flat_map(|status| status.tools.clone()).collect();
+    let tools = toolbox.tools();
     let is_met = |rule: &&String| {
         let rules = names_of(rule, config);
-        let mut rules = rules.iter().map(|rule| NameRule::new(rule));
-        rules.any(|rule| names.iter().any(|name| rule.matches(name)))
+        let mut rules = rules.iter().map(|rule| ToolRule::new(rule));
+        rules.any(|rule| {
+            let tags = |tool: &Tool| rule.matches(tool.name(), &tool.definition().tags);
+            names.iter().any(|name| rule.matches_name(name)) || tools.iter().any(tags)
+        })
     };
     let keys = [("blacklist", Some(&settings.blacklist)), ("allow", settings.allow.as_ref())];
     let rules = keys.iter().flat_map(|(key, rules)| {

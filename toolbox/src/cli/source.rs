@@ -1,6 +1,7 @@
 //! The source of a command's tools.
 
 use crate::collection::ToolBox;
+use crate::context::UNUSED_CONTEXT;
 use crate::definition::ToolDefinition;
 use crate::mcp::{Servers, Settings};
 use crate::search::Ranking;
@@ -38,7 +39,7 @@ impl ToolSource {
 
     /// Returns the tools that may be called, in order.
     pub(super) fn tools(&self) -> Vec<Tool> {
-        let permitted = |tool: &Tool| self.toolbox.permits(tool.name());
+        let permitted = |tool: &Tool| self.toolbox.may_call(tool.name(), &UNUSED_CONTEXT);
         self.toolbox.tools().into_iter().filter(permitted).collect()
     }
 

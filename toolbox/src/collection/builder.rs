@@ -15,11 +15,12 @@ use crate::context::auditor::SharedAuditor;
 use crate::context::keeper::ResultKeeper;
 use crate::context::question::SharedAsker;
 use crate::context::recorder::CallRecorder;
-use crate::context::{Approver, Asker, Requirement, StateMap};
+use crate::context::rules::ToolRule;
+use crate::context::{Approver, Asker, InvalidRuleError, Requirement, StateMap, ToolContext};
 use crate::event::{EventSink, Reporter};
 use crate::prompt::{self, IntoPrompts};
 use crate::resource::{self, IntoResources};
-use crate::tool::{IntoTools, MapFn, Next, Tool};
+use crate::tool::{Availability, IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
 ///
@@ -251,6 +252,42 @@ impl ToolBoxBuilder {
     pub fn suggest_tools(mut self, suggest: bool) -> Self {
         self.settings.suggest_tools = suggest;
         self
+    }
+
+    /// Makes tools available only where `predicate` returns `true` for the context of the caller,
+    /// as [`Tool::available_if`] does for one.
+    ///
+    /// The rule is a name, with `*` for any run of characters, or a tag: `tag:write`. It holds for
+    /// tools that come later too.
+    ///
+    /// ```
+    /// use toolbox::context::Principal;
+    /// use toolbox::{Tool, ToolBox, ToolContext};
+    ///
+    /// let write = Tool::new("write", "Writes").call(|_| "written").with_tags(["write"]);
+    /// let toolbox = ToolBox::builder()
+    ///     .available_if("tag:write", |context| context.get::<Principal>().is_some())?
+    ///     .tools(write)
+    ///     .build()?;
+    /// assert_eq!(toolbox.definitions().len(), 0);
+    /// let ada = ToolContext::new().with(Principal::new("ada"));
+    /// assert_eq!(toolbox.definitions_in(&ada).len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRuleError`] if the rule names no tool.
+    pub fn available_if(
+        mut self,
+        rule: &str,
+        predicate: impl Fn(&ToolContext) -> bool + Send + Sync + 'static,
+    ) -> Result<Self, InvalidRuleError> {
+        InvalidRuleError::check(rule)?;
+        let condition = (ToolRule::new(rule), Availability::new(predicate));
+        let own = self.settings.available.iter().cloned();
+        self.settings.available = own.chain([condition]).collect();
+        Ok(self)
     }
 
     /// Closes the schemas of all tools for `OpenAI`'s strict mode, as [`Tool::strict`] does for

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ToolBox;
-use crate::context::ToolContext;
+use super::{Snapshot, ToolBox};
+use crate::context::{ToolContext, UNUSED_CONTEXT};
 use crate::definition::{Lint, ToolDefinition};
 use crate::dialect::{DefinitionList, Definitions, Dialect, SharedDefinition, ToolTokens};
 use crate::tool::Tool;
@@ -13,13 +13,15 @@ impl ToolBox {
     #[must_use]
     pub fn summaries(&self) -> Vec<String> {
         let line = |tool: &Tool| format!("- `{}` - {}", tool.name(), tool.description());
-        self.snapshot().listed().map(line).collect()
+        let is_available = |tool: &&Tool| self.offers(tool, &UNUSED_CONTEXT);
+        self.snapshot().listed().filter(is_available).map(line).collect()
     }
 
     /// Returns the definitions that are sent to a model, in order: those of tools that may be
     /// called and are not deferred.
     ///
-    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a
+    /// Of tools that are [not available to all](Tool::available_if), those are among them that are
+    /// available without a context; [`ToolBox::definitions_in`] takes one. A changed list has another [`generation`](Self::generation); an unchanged one costs a
     /// reference count. It is an array for serde, and holds the lists for each provider.
     ///
     /// ```
@@ -39,7 +41,48 @@ impl ToolBox {
     /// ```
     #[must_use]
     pub fn definitions(&self) -> Definitions {
-        self.shared.current.load().definitions().clone()
+        self.definitions_in(&UNUSED_CONTEXT)
+    }
+
+    /// Returns the definitions that are sent to a model whose calls are made in `context`: those of
+    /// [`definitions`](Self::definitions) that its rules permit and that are available in it.
+    #[must_use]
+    pub fn definitions_in(&self, context: &ToolContext) -> Definitions {
+        self.offer_with(context, &[])
+    }
+
+    /// Returns `true` if some tools are not available to all.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.shared.current.load().is_conditional()
+    }
+
+    /// Returns `true` if a tool of the box is available in a context.
+    pub(crate) fn offers(&self, tool: &Tool, context: &ToolContext) -> bool {
+        tool.is_available(context, self.shared.state.as_ref())
+    }
+
+    /// Returns `true` if a tool may be called from a context: the rules of both permit it, and it
+    /// is available there.
+    pub(crate) fn may_call(&self, name: &str, context: &ToolContext) -> bool {
+        let snapshot = self.shared.current.load();
+        match snapshot.by_any_name(name) {
+            Some(entry) => {
+                let definition = entry.tool.definition();
+                entry.permitted
+                    && context.permits_tool(definition)
+                    && self.offers(&entry.tool, context)
+            }
+            None => snapshot.permits(name) && context.permits(name),
+        }
+    }
+
+    /// Tells those who show lists of the tools that the predicates of
+    /// [`Tool::available_if`] may answer otherwise now.
+    ///
+    /// The box gets a new [generation](Self::generation). A server notifies the clients whose list
+    /// did change; the predicates themselves are asked for each call in any case.
+    pub fn availability_changed(&self) {
+        self.change(|_| ());
     }
 
     /// Returns the definitions of the tools that may be called from `context`, and those of `found`
@@ -51,8 +94,9 @@ impl ToolBox {
     ) -> Definitions {
         let snapshot = self.shared.current.load();
         let all = snapshot.definitions();
-        let permitted = |tool: &ToolDefinition| context.permits_tool(tool);
-        let nobody_forbids = context.rules().is_none() || all.iter().all(permitted);
+        let permitted = |tool: &ToolDefinition| self.shows(&snapshot, tool, context);
+        let is_plain = context.rules().is_none() && !snapshot.is_conditional();
+        let nobody_forbids = is_plain || all.iter().all(permitted);
         if nobody_forbids && found.is_empty() {
             return all.clone();
         }
@@ -74,11 +118,20 @@ impl ToolBox {
             return (generation, Definitions::default());
         }
         let all = snapshot.deferred();
-        let permitted = |tool: &ToolDefinition| context.permits_tool(tool);
-        if context.rules().is_none() || all.iter().all(permitted) {
+        let permitted = |tool: &ToolDefinition| self.shows(&snapshot, tool, context);
+        let is_plain = context.rules().is_none() && !snapshot.is_conditional();
+        if is_plain || all.iter().all(permitted) {
             return (generation, all.clone());
         }
         (generation, all.shared().iter().filter(|tool| permitted(tool)).cloned().collect())
+    }
+
+    /// Returns `true` if the definition of a tool is sent to a model whose calls are made in
+    /// `context`.
+    fn shows(&self, snapshot: &Snapshot, tool: &ToolDefinition, context: &ToolContext) -> bool {
+        context.permits_tool(tool)
+            && (!snapshot.is_conditional()
+                || snapshot.get(&tool.name).is_none_or(|entry| self.offers(&entry.tool, context)))
     }
 
     /// Returns the tool's own name for an alias that a provider uses.
@@ -109,7 +162,7 @@ impl ToolBox {
     /// ```
     #[must_use]
     pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {
-        self.shared.current.load().definitions().lowered(dialect)
+        self.definitions().lowered(dialect)
     }
 
     /// Returns the estimated tokens of each definition that is sent to a model, in order, as one

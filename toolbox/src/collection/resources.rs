@@ -187,7 +187,7 @@ impl Resources {
     /// [`InvalidRuleError`] if it names none, like `""` or `*`.
     pub fn try_blacklist(&self, uri: &str) -> Result<(), InvalidRuleError> {
         InvalidRuleError::check_uri(uri)?;
-        self.calls.change(|next| next.change_rules(|rules| rules.blacklist(uri)));
+        self.calls.change(|next| next.change_rules(|rules| rules.blacklist_uri(uri)));
         Ok(())
     }
 

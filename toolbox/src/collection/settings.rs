@@ -9,8 +9,10 @@ use tokio::sync::Semaphore;
 use crate::context::auditor::SharedAuditor;
 use crate::context::keeper::{ResultKeeper, ResultLimits};
 use crate::context::recorder::CallRecorder;
+use crate::context::rules::ToolRule;
 use crate::context::{Approver, Requirement};
 use crate::event::Reporter;
+use crate::tool::Availability;
 use crate::tool::layer::Layers;
 
 /// Settings of a [`ToolBox`](crate::ToolBox): limits, timeouts, approval, layers.
@@ -40,6 +42,8 @@ pub(crate) struct BoxSettings {
     pub(crate) strict: bool,
     /// `true` if a deferred tool can be called by its own name.
     pub(crate) deferred_calls: bool,
+    /// The tools that are available only where a predicate holds.
+    pub(crate) available: Arc<[(ToolRule, Availability)]>,
     /// The types of the values that the program passes with each call.
     pub(crate) call_state: Vec<Requirement>,
     /// The layers around the calls of every tool, the innermost first.
@@ -63,6 +67,7 @@ impl BoxSettings {
             keeper: None,
             journal: None,
             strict: false,
+            available: Arc::from([]),
             suggest_tools: true,
             layers: Layers::default(),
             ..self.clone()
@@ -115,6 +120,7 @@ impl Default for BoxSettings {
             suggest_tools: true,
             strict: false,
             deferred_calls: true,
+            available: Arc::from([]),
             call_state: Vec::new(),
             layers: Layers::default(),
             journal: None,

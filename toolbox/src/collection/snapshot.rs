@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::RegisterFault;
 use super::tools::ToolTable;
-use crate::context::rules::Rules;
+use super::{BoxSettings, RegisterFault};
+use crate::context::rules::{Rules, ToolRule};
 use crate::definition::ToolDefinition;
 use crate::dialect::{Definitions, Dialect, SharedDefinition, outbound_name};
-use crate::tool::Tool;
+use crate::tool::{Availability, Tool};
 
 /// The tools of a box at one moment, with values derived from them.
 #[derive(Default)]
@@ -20,9 +20,13 @@ pub(crate) struct Snapshot {
     generation: u64,
     /// `true` if every tool is closed for strict providers.
     strict: bool,
+    /// The tools that are available only where a predicate holds.
+    available: Arc<[(ToolRule, Availability)]>,
     definitions: OnceLock<Definitions>,
     /// The definitions of tools that are found only by a search.
     deferred: OnceLock<Definitions>,
+    /// `true` if some tools are not available to all, computed when a list is asked for.
+    conditional: OnceLock<bool>,
     /// The aliases that providers know tools by, computed when a name is not found.
     aliases: OnceLock<HashMap<String, String>>,
 }
@@ -52,10 +56,13 @@ pub(crate) enum Visibility {
     Deferred,
     /// The page of an app, and no model.
     Apps,
+    /// Those of one of the others for whom the predicates of the tool hold.
+    Conditional,
 }
 
 impl Visibility {
-    fn of(definition: &ToolDefinition) -> Self {
+    /// Returns who is told of a tool where it is available.
+    pub(crate) fn of(definition: &ToolDefinition) -> Self {
         match definition {
             definition if definition.is_for_apps() => Self::Apps,
             definition if definition.deferred => Self::Deferred,
@@ -75,7 +82,11 @@ impl ToolEntry {
         let entry = Self {
             permitted: rules.permit_tool(tool.definition()),
             is_bare: false,
-            visibility: Visibility::of(tool.definition()),
+            visibility: if tool.is_conditional() {
+                Visibility::Conditional
+            } else {
+                Visibility::of(tool.definition())
+            },
             // The arguments of a closed tool are restored first.
             at_once: tool.inner().running.is_plain() && !tool.definition().strict,
             aliased: Dialect::ALL.into_iter().any(has_alias),
@@ -84,6 +95,14 @@ impl ToolEntry {
         };
         let permitted = entry.permitted;
         entry.permitted_or_not(permitted)
+    }
+
+    /// Returns who is told of the tool where it is available.
+    pub(crate) fn audience(&self) -> Visibility {
+        match self.visibility {
+            Visibility::Conditional => Visibility::of(self.tool.definition()),
+            other => other,
+        }
     }
 
     fn permitted_or_not(self, permitted: bool) -> Self {
@@ -95,10 +114,10 @@ impl ToolEntry {
 }
 
 impl Snapshot {
-    /// Returns a snapshot without tools; `strict` is `true` if tools added later are closed for
-    /// strict providers.
-    pub(super) fn empty(strict: bool) -> Self {
-        Self { strict, ..Self::default() }
+    /// Returns a snapshot without tools, for a box of these settings.
+    pub(super) fn empty(settings: &BoxSettings) -> Self {
+        let available = Arc::clone(&settings.available);
+        Self { strict: settings.strict, available, ..Self::default() }
     }
 
     /// Returns a copy of the next generation to change, without derived values.
@@ -109,6 +128,7 @@ impl Snapshot {
             rules: Arc::clone(&self.rules),
             generation: self.generation + 1,
             strict: self.strict,
+            available: Arc::clone(&self.available),
             ..Self::default()
         }
     }
@@ -175,12 +195,18 @@ impl Snapshot {
         self.tools.iter()
     }
 
-    /// Returns the entries whose definitions are sent to a model.
+    /// Returns the entries whose definitions are sent to models to which they are available.
     fn listed_entries(&self) -> impl Iterator<Item = &ToolEntry> {
-        self.tools.iter().filter(|entry| entry.permitted && entry.visibility == Visibility::Listed)
+        self.tools.iter().filter(|entry| entry.permitted && entry.audience() == Visibility::Listed)
     }
 
-    /// Returns the tools whose definitions are sent to a model.
+    /// Returns `true` if some tools are not available to all.
+    pub(crate) fn is_conditional(&self) -> bool {
+        let is_conditional = |entry: &ToolEntry| entry.visibility == Visibility::Conditional;
+        *self.conditional.get_or_init(|| self.tools.iter().any(is_conditional))
+    }
+
+    /// Returns the tools whose definitions are sent to models to which they are available.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Tool> {
         self.listed_entries().map(|entry| &entry.tool)
     }
@@ -197,7 +223,12 @@ impl Snapshot {
         self.put_quietly(tool);
     }
 
-    pub(super) fn put_quietly(&mut self, tool: Tool) {
+    pub(super) fn put_quietly(&mut self, mut tool: Tool) {
+        for (rule, available) in &*self.available {
+            if rule.matches_tool(tool.definition()) {
+                tool = tool.available_like(available);
+            }
+        }
         self.forget_old_names(tool.name());
         if !tool.definition().replaces.is_empty() {
             let old_names = Arc::make_mut(&mut self.old_names);
@@ -280,16 +311,18 @@ impl Snapshot {
         }
     }
 
+    /// Returns the definitions that are sent to models to which they are available.
     pub(crate) fn definitions(&self) -> &Definitions {
         self.definitions
             .get_or_init(|| self.listed_entries().map(|entry| entry.offered.clone()).collect())
     }
 
-    /// Returns the deferred tools, whose definitions a model receives only after a search.
+    /// Returns the deferred tools, whose definitions a model to which they are available receives
+    /// only after a search.
     pub(crate) fn deferred(&self) -> &Definitions {
         self.deferred.get_or_init(|| {
             let is_deferred =
-                |entry: &&ToolEntry| entry.permitted && entry.visibility == Visibility::Deferred;
+                |entry: &&ToolEntry| entry.permitted && entry.audience() == Visibility::Deferred;
             let deferred = self.tools.iter().filter(is_deferred);
             deferred.map(|entry| entry.offered.clone()).collect()
         })

@@ -113,7 +113,7 @@ impl ToolBox {
         let settings = settings.settled();
         Self {
             shared: Arc::new(BoxInner {
-                current: ArcSwap::from_pointee(Snapshot::empty(settings.strict)),
+                current: ArcSwap::from_pointee(Snapshot::empty(&settings)),
                 writer: Mutex::new(()),
                 changed: watch::Sender::new(0),
                 settings,
@@ -425,7 +425,10 @@ impl ToolBox {
     pub fn tools(&self) -> Vec<Tool> {
         let state = self.shared.state.as_deref();
         let bind = |tool: &Tool| match state {
-            Some(state) if tool.requirements().next().is_some() => tool.clone().bound_to(state),
+            // A predicate may read any of them.
+            Some(state) if tool.is_conditional() || tool.requirements().next().is_some() => {
+                tool.clone().bound_to(state)
+            }
             _ => tool.clone(),
         };
         self.snapshot().tools().map(bind).collect()

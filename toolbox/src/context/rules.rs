@@ -43,16 +43,74 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
+/// The beginning of a rule that names tools by a tag. No name of a tool holds a colon.
+const TAG: &str = "tag:";
+
+/// A rule that names tools: by their names, or by a tag.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum ToolRule {
+    Name(NameRule),
+    Tag(NameRule),
+}
+
+impl ToolRule {
+    pub(crate) fn new(pattern: &str) -> Self {
+        match tag_of(pattern) {
+            Some(tag) => Self::Tag(NameRule::new(tag)),
+            None => Self::Name(NameRule::new(pattern)),
+        }
+    }
+
+    pub(crate) fn matches_name(&self, name: &str) -> bool {
+        matches!(self, Self::Name(rule) if rule.matches(name))
+    }
+
+    /// Returns `true` if it names a tool of this name and these tags.
+    pub(crate) fn matches(&self, name: &str, tags: &[String]) -> bool {
+        match self {
+            Self::Name(rule) => rule.matches(name),
+            Self::Tag(rule) => tags.iter().any(|tag| rule.matches(tag)),
+        }
+    }
+
+    pub(crate) fn matches_tool(&self, tool: &ToolDefinition) -> bool {
+        self.matches(&tool.name, &tool.tags)
+    }
+}
+
+impl fmt::Display for ToolRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(rule) => f.write_str(&rule.0),
+            Self::Tag(rule) => write!(f, "{TAG}{}", rule.0),
+        }
+    }
+}
+
+/// Returns the tag, or a part of one with `*`, by which a rule names tools.
+fn tag_of(pattern: &str) -> Option<&str> {
+    let (start, tag) = pattern.split_at_checked(TAG.len())?;
+    start.eq_ignore_ascii_case(TAG).then_some(tag)
+}
+
 /// Rules of a box: a blacklist, and an allow-list if there is one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    blacklist: Vec<NameRule>,
-    allowed: Option<Vec<NameRule>>,
+    blacklist: Vec<ToolRule>,
+    allowed: Option<Vec<ToolRule>>,
 }
 
 impl Rules {
     pub(crate) fn blacklist(&mut self, pattern: &str) {
-        let rule = NameRule::new(pattern);
+        let rule = ToolRule::new(pattern);
+        if !self.blacklist.contains(&rule) {
+            self.blacklist.push(rule);
+        }
+    }
+
+    /// Forbids a URI, which no tag stands for.
+    pub(crate) fn blacklist_uri(&mut self, pattern: &str) {
+        let rule = ToolRule::Name(NameRule::new(pattern));
         if !self.blacklist.contains(&rule) {
             self.blacklist.push(rule);
         }
@@ -60,22 +118,29 @@ impl Rules {
 
     /// Sets the allow-list, in place of an earlier one.
     pub(crate) fn allow_only<'a>(&mut self, patterns: impl Iterator<Item = &'a str>) {
-        self.allowed = Some(patterns.map(NameRule::new).collect());
+        self.allowed = Some(patterns.map(ToolRule::new).collect());
     }
 
+    /// Returns `true` if a tool of which only the name is known may be called. Rules by tags say
+    /// nothing of it.
     pub(crate) fn permit(&self, name: &str) -> bool {
-        !self.forbid(name)
-            && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(|rule| rule.matches(name)))
+        let names = |rule: &ToolRule| rule.matches_name(name);
+        !self.forbid(name) && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(names))
     }
 
-    /// Returns `true` if a tool may be called: its name is permitted, and none of its old names is
-    /// on the blacklist.
+    /// Returns `true` if a tool may be called: its name, or one of its tags, is permitted, and
+    /// neither these nor its old names are on the blacklist.
     pub(crate) fn permit_tool(&self, tool: &ToolDefinition) -> bool {
-        self.permit(&tool.name) && !tool.replaces.iter().any(|old| self.forbid(old))
+        !self.blacklist.iter().any(|rule| rule.matches_tool(tool))
+            && !tool.replaces.iter().any(|old| self.forbid(old))
+            && self
+                .allowed
+                .as_ref()
+                .is_none_or(|rules| rules.iter().any(|rule| rule.matches_tool(tool)))
     }
 
     fn forbid(&self, name: &str) -> bool {
-        self.blacklist.iter().any(|rule| rule.matches(name))
+        self.blacklist.iter().any(|rule| rule.matches_name(name))
     }
 
     /// Adds other rules: a tool that either forbids is forbidden.
@@ -93,11 +158,11 @@ impl Rules {
 
     /// Returns the rules of the blacklist, in lower case.
     pub(crate) fn blacklisted(&self) -> Vec<String> {
-        self.blacklist.iter().map(|rule| rule.0.clone()).collect()
+        self.blacklist.iter().map(ToString::to_string).collect()
     }
 
     pub(crate) fn lift(&mut self, pattern: &str) -> bool {
-        let rule = NameRule::new(pattern);
+        let rule = ToolRule::new(pattern);
         let before = self.blacklist.len();
         self.blacklist.retain(|own| *own != rule);
         self.blacklist.len() < before
@@ -113,11 +178,20 @@ pub struct InvalidRuleError {
 
 impl InvalidRuleError {
     pub(crate) fn check(pattern: &str) -> Result<(), Self> {
+        if let Some(tag) = tag_of(pattern) {
+            let is_part = |c: char| !c.is_control();
+            if tag.chars().all(is_part) && tag.chars().any(|c| c != '*' && !c.is_whitespace()) {
+                return Ok(());
+            }
+            let advice = "names no tag; write one, or a part of one with `*`: `tag:write`";
+            return Err(Self { pattern: pattern.to_owned(), advice });
+        }
         let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
         if pattern.chars().all(name) && pattern.chars().any(|c| c != '*') {
             return Ok(());
         }
-        let advice = "names no tool; write a tool's name, or a part of one with `*`: `fs_*`";
+        let advice = "names no tool; write a tool's name, or a part of one with `*`: `fs_*`, or a \
+                      tag: `tag:write`";
         Err(Self { pattern: pattern.to_owned(), advice })
     }
 
@@ -167,10 +241,12 @@ mod tests {
 
     #[test]
     fn d10_rules_that_name_nothing_are_refused() {
-        for pattern in ["", "*", "**", " ", "[a-", "sh ell", "ѕhell"] {
+        for pattern in ["", "*", "**", " ", "[a-", "sh ell", "ѕhell", "tag:", "TAG:*", "tag:\n"] {
             assert!(InvalidRuleError::check(pattern).is_err(), "{pattern:?}");
         }
-        assert!(InvalidRuleError::check("fs_*").is_ok());
+        for pattern in ["fs_*", "tag:write", "Tag:read only", "tag:é*"] {
+            assert!(InvalidRuleError::check(pattern).is_ok(), "{pattern:?}");
+        }
         for pattern in ["", "*", " ", "notes://a b", "notes://\n"] {
             assert!(InvalidRuleError::check_uri(pattern).is_err(), "{pattern:?}");
         }

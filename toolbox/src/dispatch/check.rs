@@ -53,7 +53,7 @@ impl ToolBox {
         else {
             let arguments = call.arguments.as_str();
             let caller = CallerContext::default();
-            let result = unknown_tool(&snapshot, &call.name, arguments, settings, caller);
+            let result = unknown_tool(&self.shared, &snapshot, &call.name, arguments, caller);
             return Err(answer(id, result));
         };
         let text = call.arguments.as_str();

@@ -228,6 +228,7 @@ impl ToolBox {
         let found = found.or_else(|| snapshot.by_alias(call.name));
         if found.is_none()
             && let Some(entry) = snapshot.by_old_name(call.name)
+            && self.is_open_to(entry, call.caller)
         {
             let note =
                 format!("`{}` is now `{}`: call it by that name", call.name, entry.tool.name());
@@ -401,11 +402,19 @@ impl ToolBox {
     /// Returns `true` if a tool that is not listed can be called: a deferred one may be hidden
     /// behind a gateway, and one for apps is hidden from models.
     pub(super) fn is_open_to(&self, entry: &ToolEntry, caller: CallerContext<'_>) -> bool {
+        self.is_open(entry.visibility, entry, caller)
+    }
+
+    fn is_open(&self, to: Visibility, entry: &ToolEntry, caller: CallerContext<'_>) -> bool {
         let CallerContext { context, pass } = caller;
-        match entry.visibility {
+        match to {
             Visibility::Listed => true,
             Visibility::Deferred => self.shared.settings.deferred_calls || pass.hidden,
             Visibility::Apps => !pass.hidden && context.is_none_or(|context| context.depth() == 0),
+            Visibility::Conditional => {
+                self.offers(&entry.tool, context.unwrap_or(&UNUSED_CONTEXT))
+                    && self.is_open(entry.audience(), entry, caller)
+            }
         }
     }
 
@@ -418,7 +427,7 @@ impl ToolBox {
         arguments: &str,
         caller: CallerContext<'_>,
     ) -> RefusedCall {
-        let result = unknown_tool(snapshot, name, arguments, &self.shared.settings, caller);
+        let result = unknown_tool(&self.shared, snapshot, name, arguments, caller);
         self.refused(id, None, name, "", caller.context, result)
     }
 

@@ -80,7 +80,12 @@ impl BoxInner {
                     return;
                 }
                 let reader = keeper.reader();
-                let may_read = self.current.load().permits(reader) && context.permits(reader);
+                let current = self.current.load();
+                let is_permitted = match current.get(reader) {
+                    Some(entry) => context.permits_tool(entry.tool.definition()),
+                    None => context.permits(reader),
+                };
+                let may_read = current.permits(reader) && is_permitted;
                 keeper.keep(context, tool.as_source(), own, may_read, result).await;
             }
         }

@@ -1,11 +1,13 @@
 //! The answer to a call of a tool that is not there: what was probably meant. Nothing is run.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::admitted::CallerContext;
 use crate::call::{FailureKind, ToolResult};
-use crate::collection::{BoxSettings, Snapshot, ToolEntry, Visibility};
-use crate::context::{Taint, ToolContext};
+use crate::collection::{BoxInner, Snapshot, ToolEntry, Visibility};
+use crate::context::{StateMap, Taint, ToolContext, UNUSED_CONTEXT};
 use crate::text::{QUOTED, nearest_n, quote, without_marks};
 
 /// The most names that an answer holds.
@@ -19,17 +21,18 @@ const MOST_WRAPPED: usize = 16;
 
 /// Returns the result of a call of `name`, which no tool has.
 pub(super) fn unknown_tool(
+    of_box: &BoxInner,
     snapshot: &Snapshot,
     name: &str,
     arguments: &str,
-    settings: &BoxSettings,
     caller: CallerContext<'_>,
 ) -> ToolResult {
+    let settings = &of_box.settings;
     let shown = quote(name, QUOTED);
     tracing::warn!(tool = shown, "the tool that was called is not in the box");
     let mut text = format!("tool not found: {shown}");
     if settings.suggest_tools && arguments.len() <= settings.argument_bytes {
-        let callable = Callable { snapshot, caller };
+        let callable = Callable { snapshot, state: of_box.state.as_ref(), caller };
         if let Some(advice) = callable.advice(name, arguments) {
             text = format!("{text}; {advice}");
         }
@@ -41,20 +44,23 @@ pub(super) fn unknown_tool(
 /// gateway, those behind it.
 struct Callable<'s> {
     snapshot: &'s Snapshot,
+    /// The states of the box.
+    state: Option<&'s Arc<StateMap>>,
     caller: CallerContext<'s>,
 }
 
 impl<'s> Callable<'s> {
     fn has(&self, entry: &ToolEntry) -> bool {
         let CallerContext { context, pass } = self.caller;
-        let is_shown = match entry.visibility {
+        let is_shown = match entry.audience() {
             Visibility::Listed => true,
             Visibility::Deferred => pass.hidden,
-            Visibility::Apps => false,
+            Visibility::Apps | Visibility::Conditional => false,
         };
         is_shown
             && entry.permitted
             && context.is_none_or(|context| context.permits_tool(entry.tool.definition()))
+            && entry.tool.is_available(context.unwrap_or(&UNUSED_CONTEXT), self.state)
     }
 
     fn get(&self, name: &str) -> Option<&'s ToolEntry> {

@@ -22,6 +22,7 @@ use super::queue::QueueService;
 use super::service::{Service, WorkerCounts, WorkerLimits};
 use super::{random, subjects};
 use crate::collection::ToolBox;
+use crate::context::UNUSED_CONTEXT;
 use crate::sync::Mutex;
 use crate::tool::Tool;
 
@@ -361,8 +362,10 @@ impl Offers<'_> {
     /// Offers what the box has now, and withdraws what it has no more.
     async fn refresh(&mut self, toolbox: &ToolBox) -> Result<(), FleetError> {
         let snapshot = toolbox.snapshot();
-        let tools: Vec<Tool> =
-            snapshot.tools().filter(|tool| snapshot.permits(tool.name())).cloned().collect();
+        // Offers are for all boxes of the fleet, so they hold what needs no caller.
+        let is_offered =
+            |tool: &&Tool| snapshot.permits(tool.name()) && toolbox.offers(tool, &UNUSED_CONTEXT);
+        let tools: Vec<Tool> = snapshot.tools().filter(is_offered).cloned().collect();
         let mut withheld = Vec::new();
         let mut offered = Vec::new();
         let gone: Vec<String> = self

@@ -34,11 +34,31 @@ pub(crate) struct WantedChange {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub(crate) enum FileChange {
-    Add { server: String, entry: EntryChange },
-    Set { list: String, server: String, entry: EntryChange },
-    Enable { list: String, server: String, on: bool },
-    Remove { list: String, server: String },
-    Tool { tool: String, on: bool },
+    Add {
+        server: String,
+        entry: EntryChange,
+    },
+    Set {
+        list: String,
+        server: String,
+        entry: EntryChange,
+    },
+    Enable {
+        list: String,
+        server: String,
+        on: bool,
+    },
+    Remove {
+        list: String,
+        server: String,
+    },
+    Tool {
+        tool: String,
+        on: bool,
+        /// The tags of the tool, as the box has it.
+        #[serde(skip)]
+        tags: Vec<String>,
+    },
 }
 
 /// Values of the entry of a server; what is `None` stays. An empty text removes its key.

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::config_change::{ChangeRefusal, ConfigFile, WantedChange, WantedImport};
+use super::config_change::{ChangeRefusal, ConfigFile, FileChange, WantedChange, WantedImport};
 use super::inner::{PageInner, PageState};
 use super::reply::{failed, json_of, refused};
 
@@ -23,7 +23,15 @@ pub(super) async fn show(State(page): PageState) -> Response {
 }
 
 /// Changes the file, and returns it as it is then.
-pub(super) async fn change(State(page): PageState, Json(wanted): Json<WantedChange>) -> Response {
+pub(super) async fn change(
+    State(page): PageState,
+    Json(mut wanted): Json<WantedChange>,
+) -> Response {
+    if let FileChange::Tool { tool, tags, .. } = &mut wanted.change
+        && let Some(tool) = page.options.toolbox.get(tool)
+    {
+        tags.clone_from(&tool.definition().tags);
+    }
     with_file(page, move |file| {
         let note = file.change(&wanted)?;
         let mut shown = file.show();

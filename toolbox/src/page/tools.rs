@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::notes::notes;
 use crate::collection::ToolBox;
+use crate::context::UNUSED_CONTEXT;
 use crate::dialect::{Dialect, EstimatedTokens, TokenCounter as _};
 use crate::search::{Catalog, Ranking, SearchExplanation};
 use crate::sync::Mutex;
@@ -52,8 +53,9 @@ impl ToolIndex {
         match &*known {
             Some(known) if known.generation == generation => known.clone(),
             _ => {
-                let tools: Vec<Value> =
-                    toolbox.tools().iter().map(|tool| summary(toolbox, tool)).collect();
+                let tools = toolbox.tools();
+                let shown = tools.iter().filter(|tool| toolbox.offers(tool, &UNUSED_CONTEXT));
+                let tools: Vec<Value> = shown.map(|tool| summary(toolbox, tool)).collect();
                 let list = json!({"generation": generation, "tools": tools}).to_string().into();
                 known.insert(IndexedTools { generation, list, catalog: None }).clone()
             }
@@ -67,7 +69,10 @@ impl ToolIndex {
             return catalog;
         }
         let catalog = Catalog::new();
-        for tool in toolbox.tools().iter().filter(|tool| toolbox.permits(tool.name())) {
+        for tool in toolbox.tools() {
+            if !toolbox.may_call(tool.name(), &UNUSED_CONTEXT) {
+                continue;
+            }
             let definition = Arc::clone(tool.shared_definition().arc());
             match tool.source() {
                 Some(server) => catalog.add_from(server, definition),
@@ -109,7 +114,7 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
 
 /// Returns all that is known of a tool.
 pub(super) fn detail(toolbox: &ToolBox, name: &str) -> Option<Value> {
-    let tool = toolbox.get(name)?;
+    let tool = toolbox.get(name).filter(|tool| toolbox.offers(tool, &UNUSED_CONTEXT))?;
     let definition = tool.definition();
     let dialects = DIALECTS.iter().map(|(dialect, label)| {
         let listed = tool.shared_definition().listed(*dialect);

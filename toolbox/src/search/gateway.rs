@@ -224,9 +224,7 @@ impl Gateway {
         let snapshot = toolbox.snapshot();
         // A search reads the catalog when its hits are asked for.
         self.refresh(&snapshot);
-        let may = |definition: &ToolDefinition| {
-            snapshot.permits(&definition.name) && context.permits_tool(definition)
-        };
+        let may = |definition: &ToolDefinition| toolbox.may_call(&definition.name, context);
         let limit = limit.map_or(self.usual_hits, clamped);
         let mut search = search.filter(may);
         let mut pool = limit * POOL;

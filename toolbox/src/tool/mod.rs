@@ -27,9 +27,11 @@
 //! | give several tools at once | [`Toolset`], [`IntoTools`] |
 //! | put code around calls | [`Next`] |
 //! | complete arguments of prompts and resources | [`Completer`], [`CompletionRequest`], [`IntoSuggestions`], [`Suggestions`] |
+//! | say to whom a tool is available | [`Tool::available_if`] |
 //! | see where a tool was made | [`Origin`] |
 //! | read which types may be arguments and outputs | [`ToolArgument`], [`LentArgument`], [`ToolOutput`], [`ToolFailure`] |
 
+mod availability;
 mod builder;
 mod closure;
 mod completer;
@@ -39,6 +41,7 @@ mod tool;
 mod toolset;
 mod trust;
 
+pub(crate) use availability::Availability;
 pub use builder::{ParamType, ToolBuilder};
 pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
 pub use completer::{Completer, CompletionRequest, IntoSuggestions, Suggestions};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use super::availability::Availability;
 use super::builder::ToolBuilder;
 use super::layer::{Layers, Next};
 use crate::arguments::call::HandlerCall;
@@ -99,6 +100,8 @@ pub(crate) struct RunSettings {
     /// `true` if each call is recorded in a journal before it runs.
     pub(crate) durable: bool,
     pub(crate) approval: Approval,
+    /// The predicates that say to whom the tool is available.
+    pub(crate) available: Availability,
     /// `true` if its results come from untrusted sources.
     pub(crate) untrusted: bool,
     /// `true` if a URL in its results may be fetched like one that the user named.

@@ -234,8 +234,7 @@ impl<'a> Fitting<'a> {
         let reader = self.conversation.toolbox().keeper().map(|keeper| keeper.reader());
         let may_be_read = |reader: &&'static str| {
             let toolbox = self.conversation.toolbox();
-            toolbox.permits(reader)
-                && self.conversation.scope.context.permits(reader)
+            toolbox.may_call(reader, &self.conversation.scope.context)
                 && toolbox.get(reader).is_some()
         };
         match kept {

@@ -35,8 +35,7 @@ impl RunConversation {
         }
         let is_handoff = |(call, _): &(ToolCall, bool)| {
             // One that is forbidden hands nothing over, and is refused by the gate.
-            let permits =
-                |name: &str| self.scope.context.permits(name) && self.toolbox().permits(name);
+            let permits = |name: &str| self.toolbox().may_call(name, &self.scope.context);
             self.handoff_target(call).is_some_and(|(made, _)| permits(&made.name))
         };
         let Some(first) = calls.iter().position(is_handoff) else { return Vec::new() };

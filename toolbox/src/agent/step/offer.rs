@@ -64,7 +64,8 @@ impl ToolOffer {
         let toolbox = self.toolbox().clone();
         // The same list for as long as nothing changes, because it is lowered and serialized once
         // for all its clones.
-        if self.findable.as_ref().is_none_or(|(of, _)| *of != toolbox.generation()) {
+        let is_known = |(of, _): &(u64, Definitions)| *of == toolbox.generation();
+        if toolbox.is_conditional() || !self.findable.as_ref().is_some_and(is_known) {
             self.findable = Some(toolbox.findable(context));
         }
         let (_, deferred) = self.findable.as_ref()?;

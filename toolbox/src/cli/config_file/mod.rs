@@ -104,8 +104,8 @@ impl PageConfig {
             FileChange::Remove { list, server } => {
                 entry_property(&document, list, server).map_err(unfit)?.remove();
             }
-            FileChange::Tool { tool, on } => {
-                rules::switch(&root, &before, tool, *on).map_err(unfit)?;
+            FileChange::Tool { tool, on, tags } => {
+                rules::switch(&root, &before, (tool, tags), *on).map_err(unfit)?;
             }
         }
         let text = document.text();

@@ -5,14 +5,14 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstObject};
 use super::entry::{only, text_of};
 use crate::cli::program::names_of;
 use crate::cli::text::line;
-use crate::context::rules::NameRule;
+use crate::context::rules::ToolRule;
 use crate::mcp::Config;
 
 /// Switches a tool off by a rule of `blacklist`, or on by the end of that rule.
 pub(super) fn switch(
     root: &CstObject,
     config: &Config,
-    tool: &str,
+    (tool, tags): (&str, &[String]),
     on: bool,
 ) -> Result<(), String> {
     let settings = match only(root, "settings")? {
@@ -27,8 +27,9 @@ pub(super) fn switch(
     if only(&settings, "blacklist")?.is_some() {
         remove(&list(&settings, "blacklist")?, tool);
     }
-    let matches =
-        |rule: &str| names_of(rule, config).iter().any(|name| NameRule::new(name).matches(tool));
+    let matches = |rule: &str| {
+        names_of(rule, config).iter().any(|name| ToolRule::new(name).matches(tool, tags))
+    };
     let forbidden = &config.settings().blacklist;
     let other = forbidden.iter().find(|rule| !rule.eq_ignore_ascii_case(tool) && matches(rule));
     if let Some(rule) = other {

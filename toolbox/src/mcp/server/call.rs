@@ -18,8 +18,8 @@ use super::session::RequestScope;
 use super::shared::ServiceShared;
 use super::tasks::{PendingTask, TaskEnd, TaskSlot};
 use crate::call::{FailureKind, ToolCall, ToolResult};
-use crate::context::ToolContext;
 use crate::context::keeper::KEPT_RESULT_URI;
+use crate::context::{ToolContext, UNUSED_CONTEXT};
 use crate::dispatch::Pass;
 
 #[derive(Deserialize)]
@@ -131,12 +131,17 @@ impl CallForm {
 
     /// Returns the protocol error that stands for a result.
     fn error(&self, result: &ToolResult) -> Option<ProtocolError> {
-        if result.failure_kind() == Some(FailureKind::NotFound)
-            && self.shared.listing().get(&self.name).is_none()
-        {
+        if result.failure_kind() == Some(FailureKind::NotFound) && !self.is_known() {
             return Some(ProtocolError::invalid_params(result.text()));
         }
         self.version.is_modern().then(|| MissingCapability::in_source(result.source())).flatten()
+    }
+
+    /// Returns `true` if there is a tool of the name for all clients. Of a tool that is not
+    /// available to the client, it learns no more than of one that is not there.
+    fn is_known(&self) -> bool {
+        self.shared.toolbox.get(&self.name).is_none_or(|tool| !tool.is_conditional())
+            && self.shared.listing(&UNUSED_CONTEXT).get(&self.name).is_some()
     }
 
     fn written<T>(&self, result: &ToolResult, write: impl FnOnce(CallAnswer<'_>) -> T) -> T {

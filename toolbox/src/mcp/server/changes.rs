@@ -19,7 +19,7 @@ use super::shared::{SERVER_INFO, ServiceShared};
 use super::subscribed::covers;
 use super::tasks::ServedTask;
 use crate::collection::WantedUri;
-use crate::context::CancellationToken;
+use crate::context::{CancellationToken, ToolContext};
 use crate::future::BoxFuture;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
@@ -155,7 +155,8 @@ pub(super) fn listen(
         return Err(MissingCapability::of_tasks());
     }
     // Taken here, so that no change after the request is missed.
-    let changes = Changes::of(exchange.shared);
+    let identity = exchange.peer.context();
+    let changes = Changes::of(exchange.shared, &identity);
     let wanted = Wanted::of(notifications, exchange)?;
     let Some(guard) = exchange.running.subscription() else {
         let message = "too many subscriptions are open: cancel one first";
@@ -170,7 +171,8 @@ pub(super) fn listen(
         let params = json!({ "notifications": wanted.accepted(), "_meta": meta });
         let notify = async {
             let method = "notifications/subscriptions/acknowledged";
-            let client = Client { shared: &shared, outlet: &outlet, meta: Some(meta.clone()) };
+            let meta = Some(meta.clone());
+            let client = Client { shared: &shared, outlet: &outlet, identity, meta };
             if outlet.send(protocol::notification(method, &params)).await.is_ok() {
                 changes.tell(&client, &wanted).await;
             } else {
@@ -192,16 +194,17 @@ pub(super) fn listen(
 pub(super) fn tell_session(
     shared: &Arc<ServiceShared>,
     handshake: Arc<Handshake>,
+    identity: ToolContext,
     outlet: Outlet,
     closing: CancellationToken,
 ) -> BoxFuture<'static, ()> {
     let shared = Arc::clone(shared);
-    let changes = Changes::of(&shared);
+    let changes = Changes::of(&shared, &identity);
     let updates = Updates::OfSession(handshake);
     let tasks = Vec::new();
     let wanted = Wanted { tools: true, prompts: true, resources: true, updates, tasks };
     Box::pin(async move {
-        let client = Client { shared: &shared, outlet: &outlet, meta: None };
+        let client = Client { shared: &shared, outlet: &outlet, identity, meta: None };
         tokio::select! {
             () = changes.tell(&client, &wanted) => {}
             () = closing.cancelled() => {}
@@ -213,6 +216,8 @@ pub(super) fn tell_session(
 struct Client<'a> {
     shared: &'a ServiceShared,
     outlet: &'a Outlet,
+    /// What is known of it beside its requests.
+    identity: ToolContext,
     /// The `_meta` of its notifications.
     meta: Option<Value>,
 }
@@ -246,10 +251,10 @@ struct Changes {
 }
 
 impl Changes {
-    fn of(shared: &ServiceShared) -> Self {
+    fn of(shared: &ServiceShared, identity: &ToolContext) -> Self {
         let (prompts, resources) = (shared.toolbox.prompts(), shared.toolbox.resources());
         Self {
-            tools: (shared.toolbox.generation(), shared.listing()),
+            tools: (shared.toolbox.generation(), shared.listing(identity)),
             prompts: (prompts.generation(), shared.offers.prompts(&prompts)),
             resources: (resources.generation(), resource_lists(shared)),
             updates: resources.updates(),
@@ -277,7 +282,7 @@ async fn tell_tools(
 ) -> Result<(), ClientGone> {
     loop {
         generation = client.shared.toolbox.changed_since(generation).await;
-        let listing = client.shared.listing();
+        let listing = client.shared.listing(&client.identity);
         let is_same = listing.is_same(&seen);
         seen = listing;
         if !is_same {

@@ -7,7 +7,7 @@ use super::outlet::Outlet;
 use super::running::ServiceActivity;
 use super::session::Lifecycle;
 use super::shared::ServiceShared;
-use crate::context::{CancellationToken, Conversation, Principal};
+use crate::context::{CancellationToken, Conversation, Principal, ToolContext};
 use crate::mcp::telemetry::Network;
 
 /// A request, its client and the means to answer it.
@@ -33,6 +33,18 @@ pub(super) struct PeerIdentity {
 }
 
 impl PeerIdentity {
+    /// Returns a context with what is known of the client beside its requests.
+    pub(super) fn context(&self) -> ToolContext {
+        let mut context = ToolContext::new();
+        if let Some(principal) = &self.principal {
+            context = context.with(principal.clone());
+        }
+        if let Some(conversation) = &self.conversation {
+            context = context.with(conversation.clone());
+        }
+        context
+    }
+
     /// Returns the id of the session, if the protocol has one.
     pub(super) fn session(&self) -> Option<&str> {
         self.conversation.as_ref().map(|session| &*session.chat_id)

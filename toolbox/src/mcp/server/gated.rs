@@ -174,7 +174,7 @@ async fn reporting(
 
 /// Returns the context of a call of a client.
 fn context(meta: &RequestMeta, peer: &PeerIdentity, channel: Arc<ClientChannel>) -> ToolContext {
-    let mut context = ToolContext::new();
+    let mut context = peer.context();
     if channel.can_ask() {
         context = context.with_asker(ClientAsker(Arc::clone(&channel)));
     }
@@ -186,12 +186,6 @@ fn context(meta: &RequestMeta, peer: &PeerIdentity, channel: Arc<ClientChannel>)
     // The client's value can only increase the depth, and so only restrict the call.
     if let Some(depth) = meta.get(DEPTH).and_then(Value::as_u64) {
         context = context.with_depth(u32::try_from(depth).unwrap_or(u32::MAX));
-    }
-    if let Some(principal) = &peer.principal {
-        context = context.with(principal.clone());
-    }
-    if let Some(conversation) = &peer.conversation {
-        context = context.with(conversation.clone());
     }
     context
 }

@@ -267,7 +267,10 @@ impl LineConnection {
                 self.hears_changes = true;
                 let (outlet, closing) = (self.output.outlet(), self.running.closing());
                 let (handshake, closing) = (Arc::clone(handshake), closing.clone());
-                self.spawn(changes::tell_session(&self.shared, handshake, outlet, closing));
+                let identity = PeerIdentity::default().context();
+                let tell =
+                    changes::tell_session(&self.shared, handshake, identity, outlet, closing);
+                self.spawn(tell);
             }
             _ => {}
         }

@@ -11,6 +11,7 @@ use super::http::ParamHeader;
 use super::pages::{PageRequest, Pages, in_version};
 use super::protocol::{ProtocolError, ProtocolVersion};
 use crate::collection::{Snapshot, ToolBox};
+use crate::context::ToolContext;
 use crate::context::keeper::ResultLimits;
 use crate::definition::ToolDefinition;
 use crate::dialect::mcp_tool;
@@ -52,19 +53,31 @@ pub(super) struct ListedTools {
     pub(super) for_apps: bool,
 }
 
-/// The cached listings of a box, without and with tools for apps; rebuilt for each generation.
+/// The cached listings of a box, without and with tools for apps; rebuilt for each generation. A
+/// box whose tools are not available to all has one for each request.
 #[derive(Default)]
 pub(super) struct Listings([Mutex<Option<Arc<Listing>>>; 2]);
 
 impl Listings {
-    pub(super) fn of(&self, toolbox: &ToolBox, listed: ListedTools) -> Arc<Listing> {
+    /// Returns the listing for a caller.
+    pub(super) fn of(
+        &self,
+        toolbox: &ToolBox,
+        listed: ListedTools,
+        context: &ToolContext,
+    ) -> Arc<Listing> {
         let snapshot = toolbox.snapshot();
+        if snapshot.is_conditional() {
+            let of_caller = |tool: &Tool| toolbox.offers(tool, context);
+            let limits = toolbox.kept_result_limits();
+            return Arc::new(Listing::new(&snapshot, listed, limits, of_caller));
+        }
         let mut known = self.0[usize::from(listed.for_apps)].lock();
         match &*known {
             Some(listing) if listing.generation == snapshot.generation() => Arc::clone(listing),
             _ => {
                 let limits = toolbox.kept_result_limits();
-                let listing = Arc::new(Listing::new(&snapshot, listed, limits));
+                let listing = Arc::new(Listing::new(&snapshot, listed, limits, |_| true));
                 *known = Some(Arc::clone(&listing));
                 listing
             }
@@ -73,7 +86,12 @@ impl Listings {
 }
 
 impl Listing {
-    fn new(snapshot: &Snapshot, listed: ListedTools, limits: Option<ResultLimits>) -> Self {
+    fn new(
+        snapshot: &Snapshot,
+        listed: ListedTools,
+        limits: Option<ResultLimits>,
+        is_available: impl Fn(&Tool) -> bool,
+    ) -> Self {
         let listed = |tool: &&Tool| {
             let definition = tool.definition();
             let is_wanted = if definition.is_for_apps() {
@@ -81,7 +99,7 @@ impl Listing {
             } else {
                 listed.deferred || !definition.deferred
             };
-            is_wanted && snapshot.permits(tool.name())
+            is_wanted && snapshot.permits(tool.name()) && is_available(tool)
         };
         let tools: Vec<Tool> = snapshot.tools().filter(listed).cloned().collect();
         let pages = Pages::new(tools.iter().map(|tool| tool.name().to_owned()).collect());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Reply};
 use super::caller::ClientClaims;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, PeerIdentity};
 use super::log_level::LogLevel;
 use super::pages::{ListParams, PageRequest};
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
@@ -63,7 +63,7 @@ fn reply(
         *exchange.lifecycle = Lifecycle::Stateless;
     }
     match &*request.method {
-        "tools/list" => list_tools(shared, request, &scope),
+        "tools/list" => list_tools(shared, request, &scope, exchange.peer),
         "tools/call" => call::call(exchange, request, scope),
         "prompts/list" => prompts::list(shared, request, &scope),
         "prompts/get" => prompts::get(exchange, request, scope),
@@ -111,6 +111,7 @@ fn list_tools(
     shared: &ServiceShared,
     request: &RequestFrame<'_>,
     scope: &RequestScope,
+    peer: &PeerIdentity,
 ) -> Result<Reply, ProtocolError> {
     let ListParams { cursor } = request.params()?;
     let page = PageRequest {
@@ -120,7 +121,8 @@ fn list_tools(
         size: shared.options.page_size,
         more: &shared.list_members(scope.version),
     };
-    Ok(Reply::Now(Answer::from(shared.listing_for(scope.client.has_apps()).page(&page)?)))
+    let listing = shared.listing_for(scope.client.has_apps(), &peer.context());
+    Ok(Reply::Now(Answer::from(listing.page(&page)?)))
 }
 
 /// Sets the least level of log messages that a client with a handshake wants.

@@ -13,6 +13,7 @@ use super::rounds::WaitingCalls;
 use super::running::ServiceActivity;
 use super::tasks::Tasks;
 use crate::collection::{Resources, ToolBox};
+use crate::context::ToolContext;
 use crate::event::Reporter;
 use crate::mcp::telemetry::reporter_of;
 
@@ -64,7 +65,8 @@ impl ServiceShared {
             return String::new();
         }
         let fresh = self.options.list_fresh_for.as_millis().min(u64::MAX.into());
-        let who = if self.options.private_list { "private" } else { "public" };
+        let is_private = self.options.private_list || self.toolbox.is_conditional();
+        let who = if is_private { "private" } else { "public" };
         format!(r#","resultType":"complete","ttlMs":{fresh},"cacheScope":"{who}""#)
     }
 
@@ -79,15 +81,15 @@ impl ServiceShared {
         let _ = resources;
     }
 
-    /// Returns all tools that some client is told of.
-    pub(super) fn listing(&self) -> Arc<Listing> {
-        self.listing_for(true)
+    /// Returns all tools that a client of this identity may be told of.
+    pub(super) fn listing(&self, identity: &ToolContext) -> Arc<Listing> {
+        self.listing_for(true, identity)
     }
 
     /// Returns the tools that a client is told of, which may have pages of apps.
-    pub(super) fn listing_for(&self, for_apps: bool) -> Arc<Listing> {
+    pub(super) fn listing_for(&self, for_apps: bool, identity: &ToolContext) -> Arc<Listing> {
         let deferred = self.options.list_deferred;
-        self.listings.of(&self.toolbox, ListedTools { deferred, for_apps })
+        self.listings.of(&self.toolbox, ListedTools { deferred, for_apps }, identity)
     }
 }
 

@@ -274,7 +274,12 @@ impl Endpoint {
             version.stands_alone(request, &meta).map_err(failed)?
         };
         if version.is_modern() {
-            headers::check(headers, request, || self.shared.listing()).map_err(failed)?;
+            let identity = || {
+                let principal = principal.clone();
+                PeerIdentity { principal, conversation: None, network: Network::HTTP }.context()
+            };
+            headers::check(headers, request, || self.shared.listing(&identity()))
+                .map_err(failed)?;
         }
         if stands_alone {
             let peer = PeerIdentity { principal, conversation: None, network: Network::HTTP };

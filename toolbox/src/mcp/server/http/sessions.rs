@@ -197,8 +197,9 @@ impl HttpSession {
             return;
         }
         let outlet = Outlet::Log(Arc::clone(&self.common));
+        let identity = self.peer(self.owner.clone()).context();
         let closing = running.closing().clone();
-        let notify = changes::tell_session(shared, handshake, outlet, closing);
+        let notify = changes::tell_session(shared, handshake, identity, outlet, closing);
         let (session, running) = (Arc::clone(self), running.clone());
         spawn(Box::pin(async move {
             let _connection = running.connection();
