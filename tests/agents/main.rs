@@ -10,6 +10,7 @@
 )]
 
 mod approvals;
+mod available;
 mod below;
 mod budgets;
 mod built;

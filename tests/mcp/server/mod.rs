@@ -5,6 +5,7 @@
 mod apps;
 mod arguments;
 mod asking;
+mod available;
 mod batches;
 mod ends;
 mod envelopes;
