@@ -99,8 +99,11 @@ async fn what_a_search_found_goes_when_it_is_not_available_any_more() {
         .calls("unlock", "{}")
         .calls("enter", "{}")
         .text("done");
-    let agent = Agent::builder(model.clone()).toolbox(toolbox).build().unwrap();
-    let outcome = agent.run("x").await.unwrap();
+    let agent = Agent::builder(model.clone()).toolbox(toolbox).native_tool_search(true);
+    let outcome = agent.build().unwrap().run("x").await.unwrap();
+    // What a service searches by itself.
+    let found: Vec<bool> = model.requests().iter().map(|own| own.search.is_some()).collect();
+    assert_eq!(found, [false, false, true, true, true, false, false]);
     let offered: Vec<bool> =
         offers(&model).iter().map(|names| names.iter().any(|name| name == "enter")).collect();
     assert_eq!(offered, [false, false, false, true, true, false, false]);

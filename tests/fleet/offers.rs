@@ -1,11 +1,14 @@
 //! Tools come and go with their workers, and keep their definitions.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolbox::call::{Arguments, FailureKind};
+use toolbox::context::Principal;
 use toolbox::fleet::WithheldOfferReason;
-use toolbox::{Tool, ToolBox, ToolCall};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
 
 use crate::bounded::tokio;
 use support::fleet::{Pair, Server, Serving, short_lived, soon, within};
@@ -215,4 +218,46 @@ async fn a_box_serves_what_it_mounted() {
     let _outer = fleet.mount(&outer).await.unwrap();
     let result = within(outer.call(ToolCall::new("1", "one", "{}"))).await;
     assert_eq!(result.text(), "1");
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
+async fn a_worker_offers_what_is_available_to_all_and_asks_again_at_each_call() {
+    let is_open = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&is_open);
+    let only_ann = |context: &ToolContext| {
+        context.get::<Principal>().is_some_and(|user| user.as_str() == "ann")
+    };
+    let not_bob = |context: &ToolContext| {
+        context.get::<Principal>().is_none_or(|user| user.as_str() != "bob")
+    };
+    let offered = ToolBox::from([
+        says("always", "1"),
+        says("by_day", "2").available_if(move |_| open.load(SeqCst)),
+        says("for_ann", "3").available_if(only_ann),
+        says("for_others", "4").available_if(not_bob),
+    ]);
+    let pair = Pair::with(short_lived(), &offered).await;
+    let Pair { toolbox, mounted, serving: _serving, server: _server, .. } = pair;
+    within(mounted.until_offered("for_others")).await;
+    within(mounted.until_offered("always")).await;
+    assert_eq!(toolbox.names(), ["always", "for_others"]);
+    is_open.store(true, SeqCst);
+    offered.availability_changed();
+    within(mounted.until_offered("by_day")).await;
+
+    let call = async |user: &str, tool: &str| {
+        let context = ToolContext::new().with(Principal::new(user));
+        let call = ToolCall::new("1", tool, "{}");
+        let result = within(toolbox.call_in(&context, call)).await;
+        (result.text().into_owned(), result.failure_kind())
+    };
+    assert_eq!(call("cat", "for_others").await, ("4".to_owned(), None));
+    let (text, failure) = call("bob", "for_others").await;
+    assert_eq!((&*text, failure), ("tool not found: for_others", Some(FailureKind::NotFound)));
+    assert_eq!(call("cat", "by_day").await.0, "2");
+    is_open.store(false, SeqCst);
+    assert_eq!(call("cat", "by_day").await.1, Some(FailureKind::NotFound));
+    offered.availability_changed();
+    soon("`by_day` is gone", || !toolbox.has("by_day")).await;
 }

@@ -14,8 +14,8 @@ fn the_exit_code_says_what_changed() {
     };
     let check = || own(&["contract", "--check", file]);
     check().check(3, "", "there is no contract");
-    own(&["contract", "--update", file]).check(0, "tools.json: 8 tools", "");
-    check().check(0, "8 tools, as in the contract", "");
+    own(&["contract", "--update", file]).check(0, "tools.json: 9 tools", "");
+    check().check(0, "9 tools, as in the contract", "");
     let whole = written();
     assert_eq!(own(&["contract", "--json"]).json()["tools"], whole["tools"]);
     let (input, schema) = ("/tools/sum/input_schema", "/tools/sum/input_schema/properties/label");

@@ -174,6 +174,16 @@ fn ticks(
     )
 }
 
+fn never(_: &ToolContext) -> bool {
+    false
+}
+
+/// Says a secret. No command knows of it.
+#[tool(available = never)]
+fn secret() -> &'static str {
+    "hush"
+}
+
 /// Draws a picture of 1 MB.
 #[tool]
 fn large() -> Content {
@@ -211,8 +221,17 @@ fn picture(name: &str) -> Option<Vec<u8>> {
 }
 
 pub(crate) fn main() -> ExitCode {
-    let toolbox =
-        ToolBox::from(tools![get_current_time, sum, wipe, fail, wait, draw, variable, lines]);
+    let toolbox = ToolBox::from(tools![
+        get_current_time,
+        sum,
+        wipe,
+        fail,
+        wait,
+        draw,
+        variable,
+        lines,
+        secret
+    ]);
     if let Some(count) =
         std::env::var("MORE_TOOLS").ok().and_then(|count| count.parse::<u32>().ok())
     {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use toolbox::call::FailureKind;
 use toolbox::context::{Principal, State, Taint};
 use toolbox::dialect::Dialect;
+use toolbox::resource::Resource;
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, toolset};
 
 use support::{now, quietly};
@@ -313,6 +314,11 @@ fn rules_take_tags() {
         assert!(error.contains("`tag:write`"), "{rule}: {error}");
     }
     // A URI may have the scheme `tag`.
+    let page = Tool::new("page", "P.").call(|_| "a page");
+    let page = Resource::from_tool("tag:example.org,2026:a", page).expect("a URI");
+    toolbox.resources().register(page);
+    assert_eq!(toolbox.resources().list().len(), 1);
     toolbox.resources().blacklist("tag:example.org,2026:*");
+    assert!(toolbox.resources().list().is_empty());
     assert!(toolbox.resources().try_blacklist("tag:*").is_ok());
 }

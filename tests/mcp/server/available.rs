@@ -13,7 +13,7 @@ use toolbox::mcp::Service;
 use toolbox::search::{EXECUTE, Gateway, SEARCH_WORDS};
 use toolbox::{Tool, ToolBox, ToolContext};
 
-use super::peer::{ERAS, PATIENCE, Peer, names_of, text_of};
+use super::peer::{ERAS, Era, PATIENCE, Peer, names_of, text_of};
 use super::web::{Request, Served};
 use crate::bounded::tokio;
 
@@ -88,18 +88,19 @@ async fn each_client_has_the_list_of_its_principal() {
 async fn a_call_of_a_tool_that_is_not_available_is_one_of_no_tool() {
     let toolbox = Guests::of(&["ann"]).toolbox();
     let served = Served::start(service(&toolbox)).await;
-    for header in ["eu", "us"] {
+    let anonymous = |context: &ToolContext| context.get::<Principal>().is_none();
+    toolbox.register(Tool::new("sign_up", "S.").call(|_| "up").available_if(anonymous));
+    for (header, name) in [("eu", "closed"), ("us", "closed"), ("eu", "sign_up")] {
         let call = |tool: &str| {
             let call = Request::call(tool, json!({"region": "eu"}));
             by("b", call.header("mcp-param-region", header))
         };
-        let (hidden, none) =
-            (served.send(&call("closed")).await, served.send(&call("cl0sed")).await);
-        assert_eq!(hidden.status, none.status, "{header}");
+        let (hidden, none) = (served.send(&call(name)).await, served.send(&call("none")).await);
+        assert_eq!(hidden.status, none.status, "{header} {name}");
         let error = |answer: &Value| answer["error"].to_string();
-        let expected = error(&none.message()).replace("cl0sed", "closed");
-        assert_eq!(error(&hidden.message()), expected, "{header}");
-        assert!(expected.contains("tool not found: closed"), "{expected}");
+        let expected = error(&none.message()).replace("none", name);
+        assert_eq!(error(&hidden.message()), expected, "{header} {name}");
+        assert!(expected.contains("tool not found: "), "{expected}");
     }
     served.stop().await;
 }
@@ -110,6 +111,9 @@ async fn over_streams_the_client_has_no_principal() {
         let toolbox = Guests::of(&["ann"]).toolbox();
         let mut peer = Peer::connect(Service::new(toolbox), era).await;
         assert_eq!(peer.names().await, ["open"], "{era:?}");
+        let list = peer.request("tools/list", json!({})).await;
+        let scope = matches!(era, Era::Modern).then_some("private");
+        assert_eq!(list["result"]["cacheScope"].as_str(), scope);
         let answer = peer.call("closed", json!({})).await;
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         peer.end().await;

@@ -542,7 +542,12 @@ impl AgentBuilder {
             let is_offered = self.settings.inherits
                 || offered.any(|tool| tool.name == *name)
                 || toolbox.snapshot().definitions().iter().any(|tool| tool.name == *name);
-            if !is_offered || !toolbox.permits(name) || !rules.permit(name) {
+            let own = self.tools.iter().find(|tool| tool.name() == name).cloned();
+            let is_permitted = match own.or_else(|| toolbox.get(name)) {
+                Some(tool) => rules.permit_tool(tool.definition()),
+                None => rules.permit(name),
+            };
+            if !is_offered || !toolbox.permits(name) || !is_permitted {
                 return Err(BuildAgentError::ToolChoice(name.clone()));
             }
         }

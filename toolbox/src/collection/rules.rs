@@ -8,8 +8,9 @@ impl ToolBox {
     /// Forbids tools by name (a deny list): they are left out of the list that is sent, and calls
     /// of them are refused.
     ///
-    /// The name may hold `*` for any run of characters, and matches whatever the case. It need not
-    /// be registered: a tool that comes later is forbidden too.
+    /// The name may hold `*` for any run of characters, and matches whatever the case; `tag:write`
+    /// names the tools with a tag. It need not be registered: a tool that comes later is forbidden
+    /// too.
     ///
     /// # Panics
     ///
@@ -40,7 +41,8 @@ impl ToolBox {
         self.change(|next| next.change_rules(|rules| rules.lift(name)))
     }
 
-    /// Allows only these tools, by names that may hold `*`; what is blacklisted stays so.
+    /// Allows only these tools, by names that may hold `*` or by tags (`tag:read`); what is
+    /// blacklisted stays so.
     ///
     /// An empty list allows none. A later list takes the place of an earlier one.
     ///
@@ -93,7 +95,8 @@ impl ToolBox {
         Ok(())
     }
 
-    /// Returns `true` if a tool of that name may be called, registered or not.
+    /// Returns `true` if the rules allow calls of a tool of that name, registered or not. Of one that
+    /// is not, rules by tags say nothing.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.shared.current.load().permits(name)
