@@ -275,6 +275,7 @@ pages! {
     observing_page "../../docs/observing.md" if all(feature = "macros", feature = "audit", feature = "otel");
     taint_page "../../docs/taint.md" if feature = "macros";
     not_send_page "../../docs/not-send.md" if feature = "macros";
+    who_may_call_page "../../docs/who-may-call.md" if feature = "macros";
     asking_page "../../docs/asking.md" if all(feature = "macros", feature = "agent");
     test_your_tools "../../docs/test-your-tools.md" if all(feature = "macros", feature = "agent");
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");

@@ -32,20 +32,20 @@ fn read_all() -> &'static str {
     "read"
 }
 
-struct Store;
+struct Store(&'static str);
 
 #[toolset(available = for_root, prefix = "store")]
 impl Store {
     /// Puts.
     #[tool]
     fn put(&self) -> &'static str {
-        "put"
+        self.0
     }
 
     /// Drops.
     #[tool(available = never)]
     fn drop_all(&self) -> &'static str {
-        "dropped"
+        self.0
     }
 }
 
@@ -75,7 +75,7 @@ fn all() -> ToolBox {
         .expect("a box");
     toolbox.register(delete_all::tool());
     toolbox.register(read_all::tool());
-    toolbox.register(Store);
+    toolbox.register(Store("stored"));
     toolbox.register(Tool::new("closure", "C.").call(|_| "closed").available_if(for_root));
     toolbox.register(Tool::new("tagged", "T.").call(|_| "tagged").with_tags(["admin"]));
     toolbox.register(Tool::new("late_one", "L.").call(|_| "late"));

@@ -12,6 +12,7 @@ use super::settings::BoxSettings;
 use super::toolbox::ToolBox;
 use crate::call::ToolResult;
 use crate::context::auditor::SharedAuditor;
+use crate::context::availability::Availability;
 use crate::context::keeper::ResultKeeper;
 use crate::context::question::SharedAsker;
 use crate::context::recorder::CallRecorder;
@@ -20,7 +21,7 @@ use crate::context::{Approver, Asker, InvalidRuleError, Requirement, StateMap, T
 use crate::event::{EventSink, Reporter};
 use crate::prompt::{self, IntoPrompts};
 use crate::resource::{self, IntoResources};
-use crate::tool::{Availability, IntoTools, MapFn, Next, Tool};
+use crate::tool::{IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
 ///

@@ -21,8 +21,9 @@ impl ToolBox {
     /// called and are not deferred.
     ///
     /// Of tools that are [not available to all](Tool::available_if), those are among them that are
-    /// available without a context; [`ToolBox::definitions_in`] takes one. A changed list has another [`generation`](Self::generation); an unchanged one costs a
-    /// reference count. It is an array for serde, and holds the lists for each provider.
+    /// available without a context; [`ToolBox::definitions_in`] takes one. A changed list has
+    /// another [`generation`](Self::generation); an unchanged one costs a reference count. It is an
+    /// array for serde, and holds the lists for each provider.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};

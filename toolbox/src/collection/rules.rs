@@ -95,8 +95,8 @@ impl ToolBox {
         Ok(())
     }
 
-    /// Returns `true` if the rules allow calls of a tool of that name, registered or not. Of one that
-    /// is not, rules by tags say nothing.
+    /// Returns `true` if the rules allow calls of a tool of that name, registered or not. Of one
+    /// that is not, rules by tags say nothing.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.shared.current.load().permits(name)

@@ -7,12 +7,13 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::context::auditor::SharedAuditor;
+use crate::context::availability::Availability;
 use crate::context::keeper::{ResultKeeper, ResultLimits};
 use crate::context::recorder::CallRecorder;
 use crate::context::rules::ToolRule;
 use crate::context::{Approver, Requirement};
 use crate::event::Reporter;
-use crate::tool::Availability;
+
 use crate::tool::layer::Layers;
 
 /// Settings of a [`ToolBox`](crate::ToolBox): limits, timeouts, approval, layers.

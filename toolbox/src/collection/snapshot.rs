@@ -5,10 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::tools::ToolTable;
 use super::{BoxSettings, RegisterFault};
+use crate::context::availability::Availability;
 use crate::context::rules::{Rules, ToolRule};
 use crate::definition::ToolDefinition;
 use crate::dialect::{Definitions, Dialect, SharedDefinition, outbound_name};
-use crate::tool::{Availability, Tool};
+use crate::tool::Tool;
 
 /// The tools of a box at one moment, with values derived from them.
 #[derive(Default)]

@@ -142,8 +142,8 @@ impl ToolContext {
     /// Forbids tools for this call and everything below it: calls that its tool makes in turn, and
     /// agents it starts.
     ///
-    /// The name may hold `*` for any run of characters; `tag:write` names the tools with a tag. What
-    /// is forbidden once stays so: nothing further down lifts it.
+    /// The name may hold `*` for any run of characters; `tag:write` names the tools with a tag.
+    /// What is forbidden once stays so: nothing further down lifts it.
     ///
     /// # Panics
     ///
@@ -169,8 +169,8 @@ impl ToolContext {
         Ok(self)
     }
 
-    /// Returns `true` if the rules of this context allow calls of a tool of that name; rules by tags
-    /// say nothing of a name.
+    /// Returns `true` if the rules of this context allow calls of a tool of that name; rules by
+    /// tags say nothing of a name.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.rules().is_none_or(|rules| rules.permit(name))

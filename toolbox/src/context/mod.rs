@@ -39,6 +39,7 @@ pub(crate) mod approval;
 pub(crate) mod ask;
 mod ask_approval;
 pub(crate) mod auditor;
+pub(crate) mod availability;
 mod call_mark;
 pub(crate) mod call_taint;
 pub(crate) mod cancellation;

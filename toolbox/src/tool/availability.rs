@@ -1,44 +1,10 @@
-//! Predicates that say to whom a tool is available.
+//! Tools that are available where their predicates hold.
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::Tool;
+use crate::context::availability::Availability;
 use crate::context::{StateMap, ToolContext};
-use crate::panics::forget_quietly;
-
-type Predicate = dyn Fn(&ToolContext) -> bool + Send + Sync;
-
-/// The predicates of a tool, all of which have to hold.
-#[derive(Clone, Default)]
-pub(crate) struct Availability(Vec<Arc<Predicate>>);
-
-impl Availability {
-    pub(crate) fn new(predicate: impl Fn(&ToolContext) -> bool + Send + Sync + 'static) -> Self {
-        Self(vec![Arc::new(predicate)])
-    }
-
-    fn holds(&self, context: &ToolContext, tool: &str) -> bool {
-        self.0.iter().all(|predicate| {
-            catch_unwind(AssertUnwindSafe(|| predicate(context))).unwrap_or_else(|payload| {
-                forget_quietly(payload);
-                tracing::error!(tool, "the predicate of `available` panicked: the tool is hidden");
-                false
-            })
-        })
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Debug for Availability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Availability").field(&self.0.len()).finish()
-    }
-}
 
 impl Tool {
     /// Returns the tool so that it is there only where `predicate` returns `true` for the context
@@ -74,21 +40,15 @@ impl Tool {
     /// ```
     #[must_use]
     pub fn available_if(
-        mut self,
+        self,
         predicate: impl Fn(&ToolContext) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.inner_mut().running.available.0.push(Arc::new(predicate));
-        self
+        self.available_like(&Availability::new(predicate))
     }
 
     /// Returns the tool with a predicate that it shares with others.
     pub(crate) fn available_like(mut self, other: &Availability) -> Self {
-        let own = &mut self.inner_mut().running.available.0;
-        for predicate in &other.0 {
-            if !own.iter().any(|own| Arc::ptr_eq(own, predicate)) {
-                own.push(Arc::clone(predicate));
-            }
-        }
+        self.inner_mut().running.available.extend(other);
         self
     }
 

@@ -41,7 +41,6 @@ mod tool;
 mod toolset;
 mod trust;
 
-pub(crate) use availability::Availability;
 pub use builder::{ParamType, ToolBuilder};
 pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
 pub use completer::{Completer, CompletionRequest, IntoSuggestions, Suggestions};

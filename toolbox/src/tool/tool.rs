@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::availability::Availability;
 use super::builder::ToolBuilder;
 use super::layer::{Layers, Next};
 use crate::arguments::call::HandlerCall;
 use crate::arguments::signature::Signature;
 use crate::call::ToolResult;
 use crate::context::approval::Approval;
+use crate::context::availability::Availability;
 use crate::context::{Approver, Requirement, StateMap, ToolContext};
 use crate::definition::{
     Callers, CarriedTools, EXECUTE_TOOL, Grammar, Icon, InvalidNameError, Namespace,
