@@ -148,7 +148,8 @@ fn a_file_before_is_named_only_where_there_was_one() {
     // The file before, a part of the output, and a part that is not in it.
     let kept = "the file before is ";
     let new = "the file is new; --undo removes it";
-    for (before, part, other) in [(None, new, kept), (Some("{}"), kept, new)] {
+    for (before, part, other) in [(None, new, kept), (Some("{}"), kept, new), (Some(""), kept, new)]
+    {
         if let Some(before) = before {
             user.write(".cursor/mcp.json", before);
         }
@@ -158,6 +159,8 @@ fn a_file_before_is_named_only_where_there_was_one() {
         let undone = user.run(own_program(), &[&words[..], &["--undo"]].concat());
         assert_eq!(undone.code, Some(0), "{undone:?}");
         assert_eq!(user.read(".cursor/mcp.json").as_deref(), before, "{undone:?}");
+        let said = if before.is_none() { "is removed: it was new" } else { "is as it was" };
+        assert!(undone.out.contains(said), "{undone:?}");
     }
 }
 
@@ -210,4 +213,18 @@ fn a_file_of_the_project_is_written_where_it_is_meant_and_not_through_a_link() {
     let (code, done) = user.install(own_program(), &words);
     assert_eq!((code, &done["state"]), (Some(1), &json!("refused")), "{done}");
     assert_eq!(user.read("elsewhere.json").as_deref(), Some("{}"));
+}
+
+#[test]
+fn a_host_that_is_none_has_its_nearest_name() {
+    for (host, said) in [
+        ("curso", "did you mean `cursor`? the programs are claude-desktop, "),
+        ("claude", "the programs are claude-desktop, "),
+        ("goose", "the form of its file is not known here; the programs are "),
+    ] {
+        let user = User::new();
+        let ended = user.run(own_program(), &["install", "--host", host]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains(said), "{ended:?}");
+    }
 }

@@ -54,7 +54,9 @@ pub(super) async fn check(source: &ToolSource, wanted: &CheckCommand, paint: Pai
     }
     let account = Account::of(&tools, source.limit).await;
     account_lines(&mut text, &account);
-    let commands = confinement(&mut text);
+    // The name that the tool has, unless somebody renamed it.
+    let runs_commands = source.toolbox.has("shell_exec");
+    let commands = if runs_commands { confinement(&mut text) } else { Value::Null };
     let value =
         json!({"servers": servers, "tools": tool_values, "account": account, "commands": commands});
     let mut outcome = Outcome::fine(text, value);

@@ -116,7 +116,8 @@ fn write(
     installed: &mut Installed,
 ) -> Result<(), String> {
     let is_new = file.path.symlink_metadata().is_err();
-    let text = if is_new { empty(file).to_owned() } else { files::read(&file.path)? };
+    let there = if is_new { String::new() } else { files::read(&file.path)? };
+    let text = if there.trim().is_empty() { empty(file).to_owned() } else { there };
     let mut document = SettingsDocument::parse(&text, file.is_toml())?;
     let list = lists(&document, file, &mut Vec::new())?.into_iter().next().unwrap_or_default();
     let keys: Vec<&str> = list.iter().map(String::as_str).collect();

@@ -14,6 +14,8 @@ const MAX_BACKUPS: u32 = 1000;
 
 /// What a file was before it was changed.
 const BACKUP: &str = "toolbox-backup";
+/// An empty mark: the file was not there before it was written.
+const ABSENT: &str = "toolbox-absent";
 /// What a file was before its backup took its place.
 const UNDONE: &str = "toolbox-undone";
 
@@ -33,16 +35,22 @@ pub(in crate::cli) fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// Keeps the current contents of a file beside it, under a number that all files of one run have.
-/// Of a missing file, the backup is empty.
+/// Keeps the current contents of a file beside it, under a number that all files of one run have;
+/// of a missing file, a mark.
 pub(super) fn back_up(path: &Path, number: u32) -> io::Result<PathBuf> {
-    keep(path, BACKUP, number)
+    let is_there = path.symlink_metadata().is_ok();
+    keep(path, if is_there { BACKUP } else { ABSENT }, number)
 }
 
 /// Returns the number of the last backup of a file.
 pub(super) fn last_backup(path: &Path) -> Option<u32> {
-    let is_there = |number: &u32| numbered(path, BACKUP, *number).symlink_metadata().is_ok();
-    (1..=MAX_BACKUPS).rev().find(is_there)
+    (1..=MAX_BACKUPS).rev().find(|number| backup(path, *number).is_some())
+}
+
+/// Returns the backup of a number, or the mark that the file was not there.
+fn backup(path: &Path, number: u32) -> Option<(PathBuf, &'static str)> {
+    let kept = [BACKUP, ABSENT].map(|kind| (numbered(path, kind, number), kind));
+    kept.into_iter().find(|(kept, _)| kept.symlink_metadata().is_ok())
 }
 
 /// Keeps the current contents of a file beside it, under the first free name of a kind from a
@@ -77,21 +85,28 @@ fn keep(path: &Path, kind: &str, first: u32) -> io::Result<PathBuf> {
     )))
 }
 
-/// Puts a file back from its backup of a number, byte for byte, and removes the backup. The
-/// contents that are replaced are kept under the path that is returned.
-pub(super) fn put_back(path: &Path, number: u32) -> io::Result<PathBuf> {
-    let backup = numbered(path, BACKUP, number);
-    let bytes = fs::read(&backup)?;
+/// A file that is as it was.
+pub(super) struct PutBack {
+    /// The path of the contents that were replaced.
+    pub(super) undone: PathBuf,
+    /// `true` if the file was not there before, and is not now.
+    pub(super) is_gone: bool,
+}
+
+/// Puts a file back from its backup of a number, byte for byte, and removes the backup.
+pub(super) fn put_back(path: &Path, number: u32) -> io::Result<PutBack> {
+    let (kept, kind) = backup(path, number).ok_or(io::ErrorKind::NotFound)?;
+    let bytes = fs::read(&kept)?;
     // Each under a name of its own: it may hold what was written since.
     let undone = keep(path, UNDONE, 1)?;
-    let is_there = path.symlink_metadata().is_ok();
-    match bytes.is_empty() {
-        true if is_there => fs::remove_file(path)?,
-        true => {}
-        false => replace(path, &bytes, Access::Unchanged)?,
+    let is_gone = kind == ABSENT;
+    if !is_gone {
+        replace(path, &bytes, Access::Unchanged)?;
+    } else if path.symlink_metadata().is_ok() {
+        fs::remove_file(path)?;
     }
-    fs::remove_file(backup)?;
-    Ok(undone)
+    fs::remove_file(kept)?;
+    Ok(PutBack { undone, is_gone })
 }
 
 /// Returns the name of a kept file, beside the file itself.

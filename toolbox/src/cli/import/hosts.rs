@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::text::nearest_n;
+
 /// A program with MCP servers in its settings.
 #[derive(Debug)]
 pub(in crate::cli) struct HostProgram {
@@ -269,7 +271,12 @@ pub(in crate::cli) fn named(name: &str) -> Result<&'static str, String> {
     known().find(|known| *known == name).ok_or_else(|| {
         let programs = known().collect::<Vec<_>>().join(", ");
         let is_unread = UNREAD.iter().any(|program| program.name == name);
-        let why = if is_unread { "the form of its file is not known here; " } else { "" };
+        let near = nearest_n(name, known(), 1);
+        let why = match near.first() {
+            _ if is_unread => "the form of its file is not known here; ".to_owned(),
+            Some(near) => format!("did you mean `{near}`? "),
+            None => String::new(),
+        };
         format!("{why}the programs are {programs}")
     })
 }

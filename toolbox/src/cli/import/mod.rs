@@ -397,9 +397,10 @@ pub(super) fn undo(config: Option<&PathBuf>, files: &[HostFile]) -> Outcome {
             safe.and_then(|()| files::put_back(path, last).map_err(|error| error.to_string()));
         match done {
             Ok(before) => {
-                let kept = line(&before.display().to_string());
-                let _ = writeln!(text, "{shown} is as it was; what it was until now is in {kept}");
-                values.push(json!({"file": shown, "undone": kept}));
+                let kept = line(&before.undone.display().to_string());
+                let now = if before.is_gone { "is removed: it was new" } else { "is as it was" };
+                let _ = writeln!(text, "{shown} {now}; what it was until now is in {kept}");
+                values.push(json!({"file": shown, "undone": kept, "removed": before.is_gone}));
             }
             Err(error) => {
                 failed = true;
