@@ -231,6 +231,70 @@ async fn a_server_goes_with_the_comment_on_its_line_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_server_gets_another_name_and_the_rules_on_it_follow() {
+    let rename =
+        |name: &str| json!({"change": "rename", "list": "mcp", "server": "time", "name": name});
+    let page = Configured::new(Some(FILE)).await;
+    let answer = page.change(rename("clock")).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let expected = FILE.replace("\"time\": {", "\"clock\": {").replace("time_set", "clock_set");
+    assert_eq!(page.text(), expected);
+    let note = answer.json()["note"].as_str().unwrap_or_default().to_owned();
+    assert!(note.contains("a lock file has them approved again"), "{note}");
+
+    let refused = "would mean other tools then";
+    let cases = [
+        (r#""time_s*""#, Ok(r#""clock_s*""#)),
+        (r#""TIME_set", "other""#, Ok(r#""clock_set", "other""#)),
+        (r#""*_set""#, Ok(r#""*_set""#)),
+        (r#""set""#, Ok(r#""set""#)),
+        (r#""timer_*""#, Ok(r#""timer_*""#)),
+        // It may be of the server `time_zone` too.
+        (r#""time_*""#, Ok(r#""time_*", "clock_*""#)),
+        (r#""time_z*""#, Ok(r#""time_z*", "clock_z*""#)),
+        (r#""time_zone_get""#, Ok(r#""time_zone_get", "clock_zone_get""#)),
+        (r#""ti*""#, Err(refused)),
+        (r#""*me_set""#, Err(refused)),
+        (r#""*im*""#, Err(refused)),
+        (r#""c*""#, Err(refused)),
+    ];
+    for key in ["blacklist", "allow"] {
+        for (rules, expected) in cases {
+            let text = |server: &str, rules: &str| {
+                format!(
+                    r#"{{"mcp": {{"{server}": {{"command": ["x"], "enabled": false}}, "time_zone": {{"command": ["y"], "enabled": false}}}}, "settings": {{"{key}": [{rules}]}}}}"#
+                )
+            };
+            let page = Configured::new(Some(&text("time", rules))).await;
+            let answer = page.change(rename("clock")).await;
+            match expected {
+                Ok(rules) => assert_eq!(page.text(), text("clock", rules), "{}", answer.body),
+                Err(why) => {
+                    assert_eq!(answer.status, 422, "{rules}");
+                    assert!(answer.body.contains(why), "{rules}: {}", answer.body);
+                    assert_eq!(page.text(), text("time", rules));
+                }
+            }
+        }
+    }
+    for (name, why) in [
+        ("far", "there is a server `far` already"),
+        ("DESK", "there is a server `desk` already"),
+        ("a b", "holds something else than letters"),
+        ("", "the file would have faults"),
+    ] {
+        let page = Configured::new(Some(FILE)).await;
+        let answer = page.change(rename(name)).await;
+        assert_eq!(answer.status, 422, "{name}: {}", answer.body);
+        assert!(answer.body.contains(why), "{name}: {}", answer.body);
+        assert_eq!(page.text(), FILE);
+    }
+    let page = Configured::new(Some(FILE)).await;
+    assert_eq!(page.change(rename("TIME")).await.status, 200);
+    assert!(page.text().contains("\"TIME\": {"));
+}
+
+#[tokio::test]
 async fn no_value_of_a_variable_or_a_header_leaves_the_program() {
     let page = Configured::new(Some(FILE)).await;
     let body = page.site.get("/api/config", &page.halves).await.body;

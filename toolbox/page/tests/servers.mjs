@@ -69,6 +69,24 @@ export function register() {
     await own.getByText("toolbox.jsonc:11:").waitFor();
   });
 
+  configured("a server gets another name, and keeps its entry and its comments", FILE, async (page, own) => {
+    const good = await card(page, "good");
+    await good.getByText("2 tools").waitFor();
+    await good.getByRole("button", { name: "Rename" }).click();
+    const form = good.getByRole("form", { name: "Other name" });
+    await form.getByLabel("Name").fill("FAR");
+    await form.getByRole("button", { name: "Rename it" }).click();
+    await good.getByText("there is a server `far` already").waitFor();
+    await good.getByRole("button", { name: "Rename" }).click();
+    await form.getByLabel("Name").fill("better");
+    await form.getByRole("button", { name: "Rename it" }).click();
+    const better = await card(page, "better");
+    await better.getByText("ready").waitFor();
+    assert.equal(own.read(), FILE.replace('"good"', '"better"'));
+    await page.getByText("its tools have other names now").waitFor();
+    assert.equal(await page.locator("li.card summary b", { hasText: "good" }).count(), 0);
+  });
+
   configured("a server is added, disconnected, connected and removed, and comments stay", FILE, async (page, own) => {
     await page.getByRole("button", { name: "Add a server" }).click();
     const form = page.getByRole("form", { name: "New server" });

@@ -52,6 +52,11 @@ pub(crate) enum FileChange {
         list: String,
         server: String,
     },
+    Rename {
+        list: String,
+        server: String,
+        name: String,
+    },
     Tool {
         tool: String,
         on: bool,

@@ -51,6 +51,7 @@ export type FileChange =
   | { change: "set"; list: string; server: string; entry: EntryChange }
   | { change: "enable"; list: string; server: string; on: boolean }
   | { change: "remove"; list: string; server: string }
+  | { change: "rename"; list: string; server: string; name: string }
   | { change: "tool"; tool: string; on: boolean };
 
 /** `null` until it is loaded, and where there is none behind the page. */
@@ -61,7 +62,10 @@ export const fileFault = new Store("");
 
 export async function loadFile(): Promise<void> {
   try {
-    configFile.set(await get<ConfigFile>("/api/config"));
+    const now = await get<ConfigFile>("/api/config");
+    const { note = null, digest } = configFile.value ?? {};
+    // The file that a change left is read again, and what was said of the change stays.
+    configFile.set(now.digest === digest ? { ...now, note } : now);
     fileFault.set("");
   } catch (error) {
     fileFault.set(error instanceof Error ? error.message : String(error));

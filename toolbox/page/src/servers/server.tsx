@@ -77,7 +77,7 @@ export function Server({ entry, status, lock, writes }: ServerProps) {
 /** The entry of a server in the file, with what can be done to it. */
 function Kept({ entry, status, writes }: { entry: Entry; status: ServerStatus | null; writes: boolean }) {
   const file = useStore(configFile);
-  const [mode, setMode] = useState<"" | "change" | "remove">("");
+  const [mode, setMode] = useState<"" | "change" | "remove" | "rename">("");
   const [refused, setRefused] = useState<Refused | null>(null);
   const { list, name: server } = entry;
   const act = async (wanted: FileChange) => {
@@ -124,6 +124,7 @@ function Kept({ entry, status, writes }: { entry: Entry; status: ServerStatus | 
           </button>
         </p>
       )}
+      {writes && mode === "rename" && <Rename name={server} say={(name) => act({ change: "rename", list, server, name })} onDone={() => setMode("")} />}
       {writes && mode === "" && (
         <p class="acts">
           {entry.enabled === false ? (
@@ -139,6 +140,9 @@ function Kept({ entry, status, writes }: { entry: Entry; status: ServerStatus | 
           <button type="button" onClick={() => setMode("change")}>
             Change
           </button>
+          <button type="button" onClick={() => setMode("rename")}>
+            Rename
+          </button>
           <button type="button" onClick={() => setMode("remove")}>
             Remove
           </button>
@@ -146,6 +150,31 @@ function Kept({ entry, status, writes }: { entry: Entry; status: ServerStatus | 
       )}
       <Refusal refused={refused} />
     </>
+  );
+}
+
+function Rename({ name, say, onDone }: { name: string; say(name: string): Promise<void>; onDone(): void }) {
+  const [text, setText] = useState(name);
+  return (
+    <form
+      class="acts"
+      aria-label="Other name"
+      autocomplete="off"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void say(text.trim());
+      }}
+    >
+      <label>
+        Name <input type="text" value={text} required maxLength={64} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <button type="submit" class="primary" disabled={text.trim() === name}>
+        Rename it
+      </button>
+      <button type="button" onClick={onDone}>
+        Keep its name
+      </button>
+    </form>
   );
 }
 

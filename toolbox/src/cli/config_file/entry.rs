@@ -1,6 +1,8 @@
 //! The entry of a server: for display, and its changes in place.
 
-use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp};
+use jsonc_parser::cst::{
+    CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, ObjectPropName,
+};
 use serde_json::{Map, Value, json};
 
 use super::masked::{URL, is_public};
@@ -222,6 +224,16 @@ fn set_list(list: &CstArray, words: &[String]) {
         }
     }
     old.for_each(CstNode::remove);
+}
+
+/// Gives an entry another name.
+pub(super) fn rename(entry: &CstObjectProp, name: &str) -> Result<(), String> {
+    let written = Value::from(name).to_string();
+    match entry.name() {
+        Some(ObjectPropName::String(own)) => own.set_raw_value(written),
+        _ => return Err("its name is not in quotes: change it in the file".to_owned()),
+    }
+    Ok(())
 }
 
 /// Switches a server on or off by the key that it has for that.

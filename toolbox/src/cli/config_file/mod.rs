@@ -104,6 +104,18 @@ impl PageConfig {
             FileChange::Remove { list, server } => {
                 entry_property(&document, list, server).map_err(unfit)?.remove();
             }
+            FileChange::Rename { list, server, name } => {
+                let entry = entry_property(&document, list, server).map_err(unfit)?;
+                let others = document.servers(&[list]).map_err(unfit)?;
+                let others = others.iter().map(|(other, _)| other).filter(|other| *other != server);
+                let others: Vec<&str> = others.map(String::as_str).collect();
+                // Another spelling in case is the same name.
+                if !name.eq_ignore_ascii_case(server) {
+                    is_free(&document, name).map_err(unfit)?;
+                }
+                entry::rename(&entry, name).map_err(unfit)?;
+                rules::rename(&root, (server, name), &others).map_err(unfit)?;
+            }
             FileChange::Tool { tool, on, tags } => {
                 rules::switch(&root, &before, (tool, tags), *on).map_err(unfit)?;
             }
@@ -126,6 +138,10 @@ impl PageConfig {
         })
     }
 }
+
+/// What is said when a server was renamed.
+const RENAMED: &str = "its tools have other names now: those who name them have to name them anew, \
+                       and a lock file has them approved again";
 
 /// Returns the faults that were not there before.
 fn new_faults(faults: Vec<ConfigProblem>, mut before: Vec<ConfigProblem>) -> Vec<ConfigProblem> {
@@ -241,7 +257,10 @@ impl ConfigFile for PageConfig {
         }
         let width = FileWidth::of(&self.path);
         self.written(&file.text, wanted)?;
-        Ok(width.narrowed())
+        let of_name = matches!(wanted.change, FileChange::Rename { .. }).then_some(RENAMED);
+        let notes: Vec<String> =
+            width.narrowed().into_iter().chain(of_name.map(str::to_owned)).collect();
+        Ok((!notes.is_empty()).then(|| notes.join("; ")))
     }
 
     fn import(&self, wanted: &WantedImport) -> Result<Value, ChangeRefusal> {
