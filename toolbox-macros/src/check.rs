@@ -420,7 +420,7 @@ fn supplied(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostic
                         "argument `{name}` of {tool} has a default, and the program supplies it"
                     ),
                 )
-                .help("take `#[arg(..)]` out: it describes and bounds what the model fills in");
+                .help("take `#[arg(..)]` or `#[deprecated]` out: they describe and bound what the model fills in");
         }
         Some(SuppliedType::AroundContext) => {
             errors
@@ -475,6 +475,7 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
         ("length", argument.length.is_some()),
         ("pattern", argument.pattern.is_some()),
         ("examples", !argument.examples.is_empty()),
+        ("deprecated", argument.deprecated.is_some()),
         ("rename", argument.ident.unraw() != argument.name),
     ];
     for (option, _) in others.into_iter().filter(|(_, given)| *given) {

@@ -41,7 +41,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
         Kind::Resource => " The URI of the resource, or the template of its URIs.",
     };
     let value_doc = format!(" Returns the {noun}.");
-    let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
+    let deprecated = function.attrs.iter().any(crate::deprecation::is_deprecated);
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let value_fn = model.kind.function(function.ident.span());
     // Spanned at the name, so that the compiler points there when the name is taken.
@@ -335,6 +335,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     let version = model.version.iter();
     let replaces = &model.replaces;
     let replaces = (!replaces.is_empty()).then(|| quote!(replaces: &[#(#replaces),*],));
+    let deprecated = model.deprecated.iter();
     let timeout = model.timeout.iter();
     let result_tokens = model.max_result_tokens.iter();
     let tags = &model.tags;
@@ -373,6 +374,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
             #(title: ::core::option::Option::Some(#title),)*
             #(version: ::core::option::Option::Some(#version),)*
             #replaces
+            #(deprecated: ::core::option::Option::Some(#deprecated),)*
             #(timeout: ::core::option::Option::Some(::core::time::Duration::from_millis(#timeout)),)*
             #(result_tokens: ::core::option::Option::Some(#result_tokens),)*
             #annotations
@@ -506,6 +508,9 @@ fn keywords(at: usize, argument: &ArgumentModel) -> TokenStream {
     if !argument.examples.is_empty() {
         let examples = argument.examples.iter().map(|value| typed(argument, value));
         more.extend(quote!(.examples(::std::vec![#(#examples),*])));
+    }
+    if let Some(note) = &argument.deprecated {
+        more.extend(quote!(.deprecated(#note)));
     }
     if argument.flatten.is_some() {
         more.extend(quote!(.flatten()));

@@ -7,6 +7,7 @@ mod args;
 mod block;
 mod check;
 mod constraints;
+mod deprecation;
 mod diag;
 mod docs;
 mod expand;

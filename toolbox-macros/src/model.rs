@@ -7,6 +7,7 @@ use syn::parse::Parser;
 use syn::{Attribute, LitStr, Token, Type};
 
 use crate::args::{self, Opt, Range};
+use crate::deprecation;
 use crate::diag::{Diagnostics, list, nearest};
 use crate::docs::{Docs, take_arguments};
 use crate::hints;
@@ -42,6 +43,8 @@ pub(crate) struct ToolModel {
     pub(crate) version: Option<TokenStream>,
     /// The names that the tool had before.
     pub(crate) replaces: Vec<LitStr>,
+    /// The note of its `#[deprecated]`; empty without one.
+    pub(crate) deprecated: Option<String>,
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) max_result_tokens: Option<usize>,
@@ -130,9 +133,11 @@ pub(crate) struct ArgumentModel {
     pub(crate) check: Option<syn::Path>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
+    /// The note of its `#[deprecated]`; empty without one.
+    pub(crate) deprecated: Option<String>,
     /// The function that completes it.
     pub(crate) complete: Option<TokenStream>,
-    /// `true` if it has an `#[arg(...)]`.
+    /// `true` if it has an `#[arg(...)]` or a `#[deprecated]`.
     pub(crate) described: bool,
 }
 
@@ -198,6 +203,7 @@ impl ToolModel {
             title: None,
             version: None,
             replaces: Vec::new(),
+            deprecated: deprecation::note(&function.attrs).filter(|_| kind == Kind::Tool),
             timeout: None,
             max_result_tokens: None,
             collect: None,
@@ -613,6 +619,7 @@ impl ArgumentModel {
             }
         }
         let options = args::parse(written, kind.argument_options(), "#[arg(...)]", errors);
+        deprecation::check(&argument.deprecated, &ident.to_string(), errors);
         let mut model = Self {
             name: ident.unraw().to_string(),
             name_span: ident.span(),
@@ -627,8 +634,9 @@ impl ArgumentModel {
             check: None,
             examples: Vec::new(),
             flatten: None,
+            deprecated: deprecation::note(&argument.deprecated),
             complete: None,
-            described: !options.is_empty(),
+            described: !options.is_empty() || !argument.deprecated.is_empty(),
             ident,
         };
         for option in &options {

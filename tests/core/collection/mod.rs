@@ -1,4 +1,5 @@
 //! Boxes as collections of tools.
 
+mod deprecated;
 mod registry;
 mod renamed;

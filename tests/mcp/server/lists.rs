@@ -337,6 +337,11 @@ async fn a_version_is_in_the_meta_of_a_definition_as_fastmcp_writes_it() {
             json!({"fastmcp": {"tags": ["a"], "version": "2"}, "b": 1}),
         ),
         (plain().with_meta("fastmcp", 7).with_version("2"), json!({"fastmcp": {"version": "2"}})),
+        (
+            plain().with_version("2").deprecated("use `u`"),
+            json!({"fastmcp": {"version": "2", "deprecated": "use `u`"}}),
+        ),
+        (plain().deprecated(""), json!({"fastmcp": {"deprecated": true}})),
         (plain(), Value::Null),
     ];
     for (tool, expected) in cases {

@@ -219,6 +219,7 @@ function Row({ tool, hit }: { tool: ToolSummary; hit: Hit | null }) {
         <Line text={tool.name} />
         {tool.approval && <span class="mark">asks</span>}
         {tool.destructive && <span class="mark warn">destructive</span>}
+        {tool.deprecated !== null && <span class="mark warn">deprecated</span>}
         {!tool.permitted && <span class="mark warn">forbidden</span>}
         {tool.lints > 0 && <span class="mark">{tool.lints} lint{tool.lints > 1 ? "s" : ""}</span>}
       </span>
@@ -301,6 +302,7 @@ function Definition({ detail, hit }: { detail: Detail; hit: Hit | null }) {
     [detail.blocking, "runs on a thread of its own"],
     [detail.background, "runs in the background"],
     [detail.durable, "outlives the process"],
+    [detail.deprecated !== null, `deprecated${detail.deprecated ? `: ${visible(detail.deprecated)}` : ""}`],
     [!detail.permitted, "may not be called"],
   ];
   facts.push(...flags.filter(([holds]) => holds).map(([, text]) => text));

@@ -41,7 +41,7 @@ fn page(tool: &Tool, program: &str, paint: Paint) -> String {
     text
 }
 
-/// Returns the server of a tool, its version, its effects and its size.
+/// Returns the server of a tool, its version, its end, its effects and its size.
 fn facts(tool: &Tool) -> Vec<String> {
     let definition = tool.definition();
     let mut facts = Vec::new();
@@ -52,6 +52,10 @@ fn facts(tool: &Tool) -> Vec<String> {
     }
     if let Some(version) = definition.version() {
         facts.push(format!("version {}", line(&version)));
+    }
+    if let Some(note) = definition.deprecated() {
+        let note = if note.is_empty() { String::new() } else { format!(": {}", line(note)) };
+        facts.push(format!("deprecated{note}"));
     }
     let annotations = definition.annotations;
     let statements = [

@@ -1,5 +1,6 @@
 //! `list` and `search`.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -17,13 +18,22 @@ const SUMMARY: usize = 100;
 pub(super) fn list(source: &ToolSource, paint: Paint) -> Outcome {
     let tools = source.tools();
     let value = json!({"tools": tools.iter().map(described).collect::<Vec<_>>()});
-    let text = columns(tools.iter().map(|tool| (tool.name(), tool.description())), paint);
+    let rows: Vec<_> = tools.iter().map(|tool| (tool.name(), about(tool))).collect();
+    let text = columns(rows.iter().map(|(name, about)| (*name, &**about)), paint);
     let mut outcome = Outcome::fine(text, value);
     outcome.exit = exit_of(&source.problems);
     if tools.is_empty() && outcome.exit == Exit::Fine {
         "there are no tools".clone_into(&mut outcome.complaint);
     }
     outcome
+}
+
+/// Returns the description of a tool, after a word where it is deprecated: its end may be cut.
+fn about(tool: &Tool) -> Cow<'_, str> {
+    match tool.definition().deprecated() {
+        Some(_) => format!("(deprecated) {}", tool.description()).into(),
+        None => tool.description().into(),
+    }
 }
 
 pub(super) fn search(

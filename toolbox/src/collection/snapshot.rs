@@ -76,8 +76,11 @@ impl ToolEntry {
             permitted: rules.permit_tool(tool.definition()),
             is_bare: false,
             visibility: Visibility::of(tool.definition()),
-            // The arguments of a closed tool are restored first.
-            at_once: tool.inner().running.is_plain() && !tool.definition().strict,
+            // The arguments of a closed tool are restored first; of a deprecated one, the result
+            // says so.
+            at_once: tool.inner().running.is_plain()
+                && !tool.definition().strict
+                && !tool.definition().may_be_deprecated(),
             aliased: Dialect::ALL.into_iter().any(has_alias),
             offered,
             tool,

@@ -20,6 +20,7 @@
 //! | find descriptions that say too little | [`Lint`] |
 
 mod callers;
+mod deprecation;
 mod grammar;
 mod icon;
 mod lint;
@@ -35,6 +36,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use callers::Callers;
+pub(crate) use deprecation::DeprecatedPart;
 pub use grammar::Grammar;
 pub use icon::{Icon, IconTheme};
 pub use lint::Lint;
@@ -186,11 +188,16 @@ impl ToolDefinition {
 
     /// Sets the version, beside what else its entry of the `_meta` holds.
     pub(crate) fn set_version(&mut self, version: String) {
+        self.set_meta("version", version.into());
+    }
+
+    /// Sets a value in the entry of the `_meta` that has the version.
+    fn set_meta(&mut self, key: &str, value: Value) {
         let entry = self.meta.entry(VERSION_META).or_insert_with(|| Value::Object(Map::new()));
         if !entry.is_object() {
             *entry = Value::Object(Map::new());
         }
-        entry["version"] = version.into();
+        entry[key] = value;
     }
 
     /// Returns `true` if the definition comes from an untrusted source and was not approved: that
@@ -271,7 +278,8 @@ impl Serialize for ToolAnnotations {
     }
 }
 
-/// The entry of the `_meta` that has the version, as servers of `FastMCP` write it.
+/// The entry of the `_meta` that has the version, as servers of `FastMCP` write it; their proxies
+/// pass on what else it holds.
 const VERSION_META: &str = "fastmcp";
 
 /// The name of the tool that calls the tools of its box.

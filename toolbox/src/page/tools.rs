@@ -94,6 +94,7 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
         "name": tool.name(),
         "title": definition.display_title(),
         "version": definition.version(),
+        "deprecated": definition.deprecated(),
         "server": tool.source(),
         "tags": definition.tags,
         "description": cut(definition.description.trim(), SUMMARY),

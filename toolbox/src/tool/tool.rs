@@ -430,7 +430,9 @@ impl Tool {
     /// Returns the tool with another description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.definition_mut().description = description.into();
+        let definition = self.definition_mut();
+        definition.description = description.into();
+        definition.describe_deprecated();
         self
     }
 
@@ -456,6 +458,30 @@ impl Tool {
     #[must_use]
     pub fn with_version(mut self, version: impl Into<String>) -> Self {
         self.definition_mut().set_version(version.into());
+        self
+    }
+
+    /// Returns the tool so that it is deprecated; `note` says what to use instead, and may be empty.
+    ///
+    /// The model reads it at the end of the description, MCP clients as the `fastmcp.deprecated` of
+    /// the `_meta`, and both as the `deprecated` of the schema. A call runs the tool, and a part of
+    /// its own at the end of the result repeats the note. `#[deprecated]` on a function of
+    /// `#[tool]`, on an argument, a field or a variant does the same for each.
+    ///
+    /// ```
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let find = Tool::new("find", "Searches.").call(|_| "found").deprecated("use `search`");
+    /// assert_eq!(find.description(), "Searches. Deprecated: use `search`");
+    /// assert_eq!(find.definition().deprecated(), Some("use `search`"));
+    /// let result = ToolBox::from(find).call(ToolCall::new("1", "find", "{}")).await;
+    /// assert_eq!(result.text(), "found\n`find` is deprecated: use `search`");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn deprecated(mut self, note: impl AsRef<str>) -> Self {
+        self.definition_mut().deprecate(note.as_ref());
         self
     }
 

@@ -7,6 +7,7 @@
 
 mod check;
 mod conditions;
+mod deprecated;
 mod disclosure;
 mod json;
 mod memo;
@@ -40,6 +41,7 @@ use self::disclosure::PathOrigin;
 use self::json::{Document, Flaw, ParseError};
 use self::path::steps_at;
 
+pub(crate) use self::deprecated::deprecated_parts;
 pub(crate) use self::number::{Decimal, with_plain_integers};
 pub(crate) use self::read_error::ReadError;
 pub(crate) use self::references::References;
