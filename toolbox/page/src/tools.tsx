@@ -269,6 +269,11 @@ function One(props: { name: string; mode: "tools" | "try"; hit: Hit | null }) {
           {other === "try" ? "Try it" : "Definition"}
         </a>
       </header>
+      {detail.name !== props.name && (
+        <p role="note">
+          <Line text={props.name} /> is now <Line text={detail.name} />: call it by that name.
+        </p>
+      )}
       {detail.title && (
         <p>
           <Line text={detail.title} />
@@ -305,6 +310,9 @@ function Definition({ detail, hit }: { detail: Detail; hit: Hit | null }) {
     [detail.deprecated !== null, `deprecated${detail.deprecated ? `: ${visible(detail.deprecated)}` : ""}`],
     [!detail.permitted, "may not be called"],
   ];
+  if (detail.replaces.length > 0) {
+    facts.push(`had the name ${detail.replaces.map(visible).join(", ")} before`);
+  }
   facts.push(...flags.filter(([holds]) => holds).map(([, text]) => text));
   return (
     <>

@@ -542,7 +542,13 @@ impl AgentBuilder {
             let is_offered = self.settings.inherits
                 || offered.any(|tool| tool.name == *name)
                 || toolbox.definitions().iter().any(|tool| tool.name == *name);
-            if !is_offered || !toolbox.permits(name) || !rules.permit(name) {
+            let own = self.tools.iter().find(|tool| tool.name() == name).cloned();
+            let tool = own.or_else(|| toolbox.get(name));
+            let is_permitted = match &tool {
+                Some(tool) => rules.permit_tool(tool.definition()),
+                None => rules.permit(name),
+            };
+            if !is_offered || !toolbox.permits(name) || !is_permitted {
                 return Err(BuildAgentError::ToolChoice(name.clone()));
             }
         }

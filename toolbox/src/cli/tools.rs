@@ -15,10 +15,18 @@ use crate::tool::Tool;
 /// The maximum length of a description beside a name, in characters.
 const SUMMARY: usize = 100;
 
-pub(super) fn list(source: &ToolSource, paint: Paint) -> Outcome {
+/// Lists the tools; with `old_names` also the names that they had before, each after its tool.
+pub(super) fn list(source: &ToolSource, old_names: bool, paint: Paint) -> Outcome {
     let tools = source.tools();
-    let value = json!({"tools": tools.iter().map(described).collect::<Vec<_>>()});
-    let rows: Vec<_> = tools.iter().map(|tool| (tool.name(), about(tool))).collect();
+    let mut value = json!({"tools": tools.iter().map(described).collect::<Vec<_>>()});
+    let mut rows: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    for tool in &tools {
+        rows.push((tool.name(), about(tool)));
+        for old in tool.definition().replaces.iter().filter(|_| old_names) {
+            rows.push((old, format!("is now `{}`", tool.name()).into()));
+            value["old_names"][old] = tool.name().into();
+        }
+    }
     let text = columns(rows.iter().map(|(name, about)| (*name, &**about)), paint);
     let mut outcome = Outcome::fine(text, value);
     outcome.exit = exit_of(&source.problems);

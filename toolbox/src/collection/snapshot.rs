@@ -147,6 +147,20 @@ impl Snapshot {
         self.get(self.old_names.get(name)?)
     }
 
+    /// Returns the names that tools had before, each with the name of the tool that it runs.
+    pub(super) fn old_names(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for tool in self.tools() {
+            for old in &tool.definition().replaces {
+                let runs = self.by_any_name(old);
+                if runs.is_some_and(|entry| entry.tool.name() == tool.name()) {
+                    all.push((old.clone(), tool.name().to_owned()));
+                }
+            }
+        }
+        all
+    }
+
     /// Returns the tool that a call by `name` runs.
     pub(crate) fn by_any_name(&self, name: &str) -> Option<&ToolEntry> {
         let found = self.get(name).or_else(|| self.by_alias(name));

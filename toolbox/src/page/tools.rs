@@ -94,6 +94,7 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
         "name": tool.name(),
         "title": definition.display_title(),
         "version": definition.version(),
+        "replaces": definition.replaces,
         "deprecated": definition.deprecated(),
         "server": tool.source(),
         "tags": definition.tags,
@@ -108,9 +109,9 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
     })
 }
 
-/// Returns all that is known of a tool.
+/// Returns all that is known of a tool, also by a name that it had before.
 pub(super) fn detail(toolbox: &ToolBox, name: &str) -> Option<Value> {
-    let tool = toolbox.get(name)?;
+    let tool = toolbox.called(name)?;
     let definition = tool.definition();
     let dialects = DIALECTS.iter().map(|(dialect, label)| {
         let listed = tool.shared_definition().listed(*dialect);

@@ -395,8 +395,9 @@ impl Tool {
     /// Returns the tool with these names that it had before, instead of others.
     ///
     /// A call by an old name runs the tool, and a part of its own at the end of the result tells
-    /// the model the new name. Old names are in no list that a model receives; a search finds the
-    /// tool by them. A blacklist that has one forbids the tool; an allow-list has to have the
+    /// the model the new name. Old names are in no list that a model receives, and
+    /// [`ToolBox::old_names`](crate::ToolBox::old_names) lists them; a search finds the tool by
+    /// them. A blacklist that has one forbids the tool; an allow-list has to have the
     /// tool's own name. An old name that is the name of another tool of the box, or an old name of
     /// one, is a [fault](crate::collection::RegisterFault::OldNameTaken); [`Tool::prefixed`]
     /// prefixes the old names as well.

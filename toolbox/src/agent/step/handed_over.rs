@@ -14,14 +14,18 @@ use crate::agent::paused::Paused;
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::event::EventKind;
 use crate::model::Unanswered;
+use crate::tool::Tool;
 
 impl RunConversation {
     /// Returns the target of a call that hands the conversation over, and the call as its tool gets
     /// it.
     fn handoff_target(&self, call: &ToolCall) -> Option<(ToolCall, Arc<HandoffTarget>)> {
-        let call = made(call);
-        let target = HandoffTarget::of(&self.toolbox().get(&call.name)?)?;
-        Some((call.into_owned(), target))
+        let mut call = made(call).into_owned();
+        let tool = self.toolbox().called(&call.name)?;
+        let target = HandoffTarget::of(&tool)?;
+        // Called by an old name, it is the same tool.
+        tool.name().clone_into(&mut call.name);
+        Some((call, target))
     }
 
     /// Refuses, of the calls of one reply, the second that hands the conversation over, and an
@@ -35,9 +39,13 @@ impl RunConversation {
         }
         let is_handoff = |(call, _): &(ToolCall, bool)| {
             // One that is forbidden hands nothing over, and is refused by the gate.
-            let permits =
-                |name: &str| self.scope.context.permits(name) && self.toolbox().permits(name);
-            self.handoff_target(call).is_some_and(|(made, _)| permits(&made.name))
+            let permits = |tool: Tool| {
+                self.scope.context.permits_tool(tool.definition())
+                    && self.toolbox().permits(tool.name())
+            };
+            let made =
+                self.handoff_target(call).and_then(|(made, _)| self.toolbox().get(&made.name));
+            made.is_some_and(permits)
         };
         let Some(first) = calls.iter().position(is_handoff) else { return Vec::new() };
         let mut refused = Vec::new();
