@@ -17,6 +17,7 @@ use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
 use crate::literal::{generic, is_non_zero, mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
+use crate::presentation::IconModel;
 use crate::streams::{StreamItem, StreamModel};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
@@ -268,13 +269,34 @@ fn tool(
     } else {
         body
     };
+    let presented = presented(model);
     let (set, lent) = (local("set"), function.receiver.iter().map(|_| &this));
     let set = function.receiver.iter().map(|_| quote!(&#set));
     quote! {
         #[allow(unused_imports)]
         use #krate::__private::{self, names::*};
-        __private::#make(#meta, #schema, #(#set,)* |#(#lent,)* #call| { #run })
+        __private::#make(#meta, #schema, #(#set,)* |#(#lent,)* #call| { #run }) #presented
     }
+}
+
+/// Returns the calls that give a tool its icons and its `_meta`.
+fn presented(model: &ToolModel) -> TokenStream {
+    let icons = model.icons.iter().map(|icon| {
+        // The span makes the compiler point at the value that is none.
+        let (start, end) = ends(&icon.to_token_stream());
+        match icon {
+            IconModel::Uri(uri) => quote!(.with_icon(__private::Icon::new(#uri))),
+            IconModel::Value(value) => {
+                let icon = method((start, end), &quote!(__Icon), "icon");
+                quote!(.with_icon(#icon(#value)))
+            }
+        }
+    });
+    let meta = model.meta.iter().map(|(key, value)| {
+        let json = method(ends(value), &quote!(__Meta), "value");
+        quote!(.with_meta(#key, #json(#value)))
+    });
+    quote!(#(#icons)* #(#meta)*)
 }
 
 /// Returns the name of a variable of the expansion, distinct from the user's constants and

@@ -96,6 +96,8 @@ fn of_tool(option: &str) -> Option<&'static str> {
             "write the attribute of Rust above the function: `#[deprecated(note = \"use `search`\")]`"
         }
         "hidden" | "defer" | "defer_loading" | "lazy" => "write `deferred`",
+        "icon" => "write `icons = [\"https://example.com/rain.png\"]`",
+        "_meta" | "metadata" | "extra" => "write `meta(\"com.example/team\" = \"release\")`",
         "tag" | "category" | "group" | "categories" | "groups" | "keywords" => {
             "write `tags(\"docs\", \"search\")`"
         }

@@ -17,6 +17,7 @@ mod kind;
 mod literal;
 mod manifest;
 mod model;
+mod presentation;
 mod streams;
 mod tools;
 mod toolset;

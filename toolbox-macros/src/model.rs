@@ -14,6 +14,7 @@ use crate::hints;
 use crate::item::{Argument, Function};
 use crate::kind::Kind;
 use crate::manifest;
+use crate::presentation::{self, IconModel, MetaEntry};
 use crate::streams::{self, StreamModel};
 use crate::uri::ResourceUri;
 
@@ -54,6 +55,8 @@ pub(crate) struct ToolModel {
     pub(crate) stream: Option<StreamModel>,
     pub(crate) hints: Hints,
     pub(crate) tags: Vec<LitStr>,
+    pub(crate) icons: Vec<IconModel>,
+    pub(crate) meta: Vec<MetaEntry>,
     /// The function that checks several arguments.
     pub(crate) check: Option<Check>,
     pub(crate) examples: Vec<Example>,
@@ -210,6 +213,8 @@ impl ToolModel {
             stream: None,
             hints: Hints::default(),
             tags: Vec::new(),
+            icons: Vec::new(),
+            meta: Vec::new(),
             check: None,
             examples: Vec::new(),
             arguments: Vec::new(),
@@ -383,6 +388,8 @@ impl ToolModel {
                 self.hints.open_world = truth(option, help, errors);
             }
             "tags" => self.tags = tags(option, errors),
+            "icons" => self.icons = presentation::icons(option, &self.label(), errors),
+            "meta" => self.meta = presentation::meta(option, &self.label(), errors),
             "check" => self.check = check(option, errors),
             "example" => self.examples.extend(example(option, errors)),
             _ => {}

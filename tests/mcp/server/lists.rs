@@ -3,6 +3,7 @@
 use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::agent::Agent;
+use toolbox::definition::Icon;
 use toolbox::mcp::Service;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
@@ -317,6 +318,31 @@ async fn tools_for_apps_are_kept_from_models() {
     let search = json!({"text": "draw a chart"}).to_string();
     let found = toolbox.call(ToolCall::new("1", "toolbox_search_bm25", search)).await;
     assert_eq!(found.references(), ["later"]);
+}
+
+/// Draws.
+#[tool(
+    icons = ["https://example.com/pen.png", Icon::new("data:image/png;base64,AA==").with_mime_type("image/png")],
+    meta("com.example/team" = "release", "com.example/cost" = 3),
+    version = "2"
+)]
+fn pen() {}
+
+#[tokio::test]
+async fn icons_and_meta_of_the_macro_reach_the_versions_that_know_them() {
+    let icons = json!([
+        {"src": "https://example.com/pen.png"},
+        {"src": "data:image/png;base64,AA==", "mimeType": "image/png"},
+    ]);
+    let meta = json!({
+        "com.example/team": "release", "com.example/cost": 3, "fastmcp": {"version": "2"},
+    });
+    for era in ERAS {
+        let mut peer = Peer::connect(Service::new(ToolBox::from(pen::tool())), era).await;
+        let list = peer.request("tools/list", json!({})).await;
+        let tool = &list["result"]["tools"][0];
+        assert_eq!((&tool["icons"], &tool["_meta"]), (&icons, &meta), "{era:?}: {list}");
+    }
 }
 
 /// Reads the log.
