@@ -319,9 +319,9 @@ fn options(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
             .help("take `blocking` out of the attribute")
             .note("a stream is read where it may not wait: let a thread fill a channel, and return the channel's stream");
     }
-    if let (None, Some((_, span))) = (&model.stream, model.collect) {
+    if let (None, Some((_, span))) = (&model.stream, &model.collect) {
         errors
-            .error_at(span, format!("{label} collects a stream and returns nothing"))
+            .error_at(*span, format!("{label} collects a stream and returns nothing"))
             .help("return a stream: `-> impl Stream<Item = String>`");
     }
     if let (Some(_), Some((true, span))) = (model.hints.read_only, model.hints.destructive) {

@@ -18,7 +18,7 @@ use crate::kind::Kind;
 use crate::literal::{generic, is_non_zero, mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 use crate::presentation::IconModel;
-use crate::streams::{StreamItem, StreamModel};
+use crate::streams::{CollectModel, StreamItem, StreamModel};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
 pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
@@ -409,6 +409,10 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
 
 /// Returns the schema of the function's return type, if it can be named.
 fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
+    if let Some(StreamModel { collect: CollectModel::Fold(fold), .. }) = &model.stream {
+        let folded = fold_with(fold, "folded", &TokenStream::new());
+        return quote!((&&&&#folded.success()).schema());
+    }
     if let Some(stream) = &model.stream {
         let item = match &stream.item {
             StreamItem::Spelled(item) => {
@@ -421,9 +425,9 @@ fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
             }
             StreamItem::Unknown => return quote!(::core::option::Option::None),
         };
-        let collect = Ident::new(stream.collect, Span::call_site());
         let item = quote!((&&&&#item.success()).schema());
-        return quote!(__private::schema_of(__private::Collect::#collect, #item));
+        let collect = variant(&stream.collect);
+        return quote!(__private::schema_of(#collect, #item));
     }
     let ty = match &function.output {
         None => quote!(()),
@@ -651,6 +655,22 @@ fn finish(function: &Function, kind_of_function: Kind, output: &Ident) -> TokenS
     }
 }
 
+/// Returns a call of a method of a fold, whose type decides those of the value and the items. All
+/// stands at one position, where equal errors are reported once.
+fn fold_with(fold: &TokenStream, method: &str, arguments: &TokenStream) -> TokenStream {
+    let (start, end) = ends(fold);
+    let method = Ident::new(method, start);
+    let (given, taken) = (quote_spanned!(end=> (#fold)), quote_spanned!(end=> (#arguments)));
+    quote_spanned!(start=> __private::fold_of #given.#method #taken)
+}
+
+/// Returns the variant of `Collect`; a stream that is folded has none.
+fn variant(collect: &CollectModel) -> Option<TokenStream> {
+    let CollectModel::Variant(name) = collect else { return None };
+    let name = Ident::new(name, Span::call_site());
+    Some(quote!(__private::Collect::#name))
+}
+
 /// Returns the code that collects the items of the function's output.
 ///
 /// An item is converted as an output of its type would be.
@@ -661,18 +681,17 @@ fn collected(
     output: &Ident,
 ) -> TokenStream {
     let ends = ends(&stream.stream);
-    let what = Ident::new(stream.collect, Span::call_site());
-    let (value, item) = (local("value"), local("item"));
+    let (value, item, sum) = (local("value"), local("item"), local("sum"));
     // The span makes the compiler point at the type that is no stream.
     let (start, end) = ends;
     let (taken, none) = (Ident::new("stream", start), quote_spanned!(end=> ()));
     let streamed = quote_spanned!(start=> __private::Streamed(#value).#taken #none);
-    let of_item = quote!((&&&&__private::kind_of(&#value)).kind());
-    let item_output =
-        convert(&value, &method(ends, &quote!(__Output<_>), "finish"), Some(&of_item));
+    let kind = quote!((&&&&__private::kind_of(&#value)).kind());
+    let convert_output =
+        |ends| converted(&value, &method(ends, &quote!(__Output<_>), "finish"), Some(&kind));
     let error = quote!((&&&__private::kind_of(&#value)).error());
-    let fail = |ends| convert(&value, &method(ends, &quote!(__Failure<_>), "fail"), Some(&error));
-    let item_failure = fail(ends);
+    let fail = |ends| converted(&value, &method(ends, &quote!(__Failure<_>), "fail"), Some(&error));
+    let (item_output, item_failure) = (convert_output(ends), fail(ends));
     let whole = self::ends(&function.output.to_token_stream());
     let failure = fail(
         function
@@ -681,19 +700,46 @@ fn collected(
             .and_then(two_arguments)
             .map_or(whole, |[_, error]| self::ends(&error)),
     );
+    let collect = match &stream.collect {
+        CollectModel::Fold(fold) => {
+            let sum_output = convert_output(self::ends(fold));
+            let begun = fold_with(fold, "start", &TokenStream::new());
+            let added = fold_with(fold, "add", &quote!(#sum, &#value));
+            quote! {
+                __private::fold(
+                    #call,
+                    #value,
+                    #begun,
+                    |#sum, #item| match __private::Returned(#item).split() {
+                        ::core::result::Result::Ok(#value) => {
+                            let #sum = #added;
+                            (#sum, #item_output)
+                        }
+                        ::core::result::Result::Err(#value) => (#sum, #item_failure),
+                    },
+                    |#value| #sum_output,
+                )
+            }
+        }
+        CollectModel::Variant(_) => {
+            let collect = variant(&stream.collect);
+            quote! {
+                __private::collect(#call, #collect, #value, |#item| {
+                    match __private::Returned(#item).split() {
+                        ::core::result::Result::Ok(#value) => #item_output
+                        ::core::result::Result::Err(#value) => #item_failure
+                    }
+                })
+            }
+        }
+    };
     quote! {
         match __private::Returned(#output).split() {
             ::core::result::Result::Ok(#value) => {
                 let #value = #streamed;
-                __private::collect(#call, __private::Collect::#what, #value, |#item| {
-                    match __private::Returned(#item).split() {
-                        ::core::result::Result::Ok #item_output
-                        ::core::result::Result::Err #item_failure
-                    }
-                })
-                .await
+                #collect.await
             }
-            ::core::result::Result::Err #failure
+            ::core::result::Result::Err(#value) => #failure
         }
     }
 }
@@ -701,11 +747,17 @@ fn collected(
 /// Returns the rest of an arm, which converts the value by a function, for its kind where that
 /// decides.
 fn convert(value: &Ident, by: &TokenStream, kind: Option<&TokenStream>) -> TokenStream {
+    let converted = converted(value, by, kind);
+    quote!((#value) => #converted)
+}
+
+/// Returns the block that converts a value.
+fn converted(value: &Ident, by: &TokenStream, kind: Option<&TokenStream>) -> TokenStream {
     // A variable of its own, so that the compiler points at the function and not at the value.
     let convert = local("convert");
     let kind = kind.map(|kind| quote!(#kind,));
     quote! {
-        (#value) => {
+        {
             let #convert = #by;
             #convert(#kind #value)
         }

@@ -15,7 +15,7 @@ use crate::item::{Argument, Function};
 use crate::kind::Kind;
 use crate::manifest;
 use crate::presentation::{self, IconModel, MetaEntry};
-use crate::streams::{self, StreamModel};
+use crate::streams::{self, CollectModel, StreamModel};
 use crate::uri::ResourceUri;
 
 /// A tool, a prompt or a resource.
@@ -50,7 +50,7 @@ pub(crate) struct ToolModel {
     pub(crate) timeout: Option<u64>,
     pub(crate) max_result_tokens: Option<usize>,
     /// The value of `collect`.
-    pub(crate) collect: Option<(&'static str, Span)>,
+    pub(crate) collect: Option<(CollectModel, Span)>,
     /// The stream that the function returns.
     pub(crate) stream: Option<StreamModel>,
     pub(crate) hints: Hints,
@@ -232,7 +232,7 @@ impl ToolModel {
             model.apply(option, errors);
         }
         if kind == Kind::Tool {
-            let collect = model.collect.map(|(collect, _)| collect);
+            let collect = model.collect.clone().map(|(collect, _)| collect);
             model.stream = streams::of(function.output.as_ref(), collect);
         }
         model

@@ -39,7 +39,10 @@ pub use crate::future::BoxFuture;
 pub use crate::tool::SetOffers;
 pub use presentation::{MetaValue, ToolIcon};
 pub use receiver::ToolReceiver;
-pub use streams::{Collect, CollectedStream, NoItems, Streamed, collect, schema_of, streamed};
+pub use streams::{
+    Collect, CollectedStream, Fold, FoldFn, NoItems, Streamed, collect, fold, fold_of, schema_of,
+    streamed,
+};
 
 /// Items that expansions bring into scope: traits for their methods, and names that compiler
 /// messages display where the user's own code stands, each behind `__` so that it hides nothing.
