@@ -1,4 +1,4 @@
-//! What MCP clients get of a tool beside its definition: icons and `_meta`.
+//! Icons and `_meta` of a tool, which MCP clients get beside its definition.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;

@@ -17,7 +17,7 @@ pub(crate) struct StreamModel {
     pub(crate) item: StreamItem,
 }
 
-/// What is collected of a stream.
+/// The form in which the items of a stream are collected.
 #[derive(Clone)]
 pub(crate) enum CollectModel {
     /// A variant of `toolbox::stream::Collect`.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::definition::Icon;
 
-/// What an element of `icons` may be.
+/// An element of `icons`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no icon of a tool",
     label = "an icon is an `Icon`, or the URI of an image in quotes",
@@ -21,7 +21,7 @@ impl ToolIcon for Icon {
     }
 }
 
-/// What a value of `meta` may be.
+/// A value of `meta`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no value of the `_meta` of a tool",
     label = "a value is JSON",

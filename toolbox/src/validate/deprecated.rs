@@ -26,8 +26,9 @@ pub(crate) fn deprecated_parts(tool: &ToolDefinition, text: &str) -> Vec<Depreca
     let schema = tool.input_schema.read();
     let checked = check_arguments(text, &schema, &ValidationLimits::default());
     let text = match &checked {
-        CheckOutcome::Repaired { text, .. } => text,
-        CheckOutcome::Invalid { text: Some(text), .. } => text,
+        CheckOutcome::Repaired { text, .. } | CheckOutcome::Invalid { text: Some(text), .. } => {
+            text
+        }
         _ => text,
     };
     let Ok(arguments) = serde_json::from_str::<Value>(text) else { return Vec::new() };
