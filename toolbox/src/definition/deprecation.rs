@@ -4,79 +4,17 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{ToolDefinition, VERSION_META};
 use crate::schema::walk::{self, Object};
 use crate::text;
 
 /// The most schemas that are visited for the deprecated parts of one tool.
 const MAX_VISITS: usize = 2_000;
 
-impl ToolDefinition {
-    /// Returns what to use instead of the tool, if it is deprecated: a sentence for the model, or
-    /// nothing. `None` if it is not deprecated.
-    ///
-    /// It is the `fastmcp.deprecated` of the `_meta`: text, or `true`. A schema of the arguments
-    /// with `deprecated: true` at its root counts as well. See
-    /// [`Tool::deprecated`](crate::Tool::deprecated).
-    #[must_use]
-    pub fn deprecated(&self) -> Option<&str> {
-        match self.meta.get(VERSION_META).and_then(|entry| entry.get("deprecated")) {
-            Some(Value::String(note)) => Some(note),
-            Some(Value::Bool(true)) => Some(""),
-            _ => {
-                let is_so =
-                    self.input_schema.mentions(KEYWORD) && is_deprecated(&self.input_schema.read());
-                is_so.then(|| text::deprecation_note(&self.description))
-            }
-        }
-    }
-
-    /// Marks the tool as deprecated: in its `_meta`, its schema and its description.
-    pub(crate) fn deprecate(&mut self, note: &str) {
-        let before = self.deprecated().unwrap_or_default().to_owned();
-        let sentence = text::deprecated("", &before);
-        if let Some(rest) = self.description.strip_suffix(&sentence) {
-            self.description = rest.trim_end().to_owned();
-        }
-        let value = if note.is_empty() { true.into() } else { note.into() };
-        self.set_meta("deprecated", value);
-        if self.input_schema.is_object() {
-            let mut schema = self.input_schema.read().into_owned();
-            schema[KEYWORD] = true.into();
-            self.input_schema = schema.into();
-        }
-        self.describe_deprecated();
-    }
-
-    /// Says in the description that the tool is deprecated, if it is.
-    pub(crate) fn describe_deprecated(&mut self) {
-        if let Some(note) = self.deprecated() {
-            self.description = text::deprecated(&self.description, note);
-        }
-    }
-
-    /// Returns `true` if the tool, an argument or a value may be deprecated.
-    pub(crate) fn may_be_deprecated(&self) -> bool {
-        self.input_schema.mentions(KEYWORD) || self.deprecated().is_some()
-    }
-
-    /// Returns the deprecated parts of the arguments.
-    pub(crate) fn deprecated_parts(&self) -> Vec<DeprecatedPart> {
-        let mut parts = Vec::new();
-        if self.input_schema.mentions(KEYWORD) {
-            let root = self.input_schema.read();
-            let mut search = Search { root: &root, seen: Vec::new(), parts: &mut parts };
-            search.below(&root, "");
-        }
-        parts
-    }
-}
-
 /// The keyword of JSON Schema.
-const KEYWORD: &str = "deprecated";
+pub(super) const KEYWORD: &str = "deprecated";
 
 /// Returns `true` if a schema is marked.
-fn is_deprecated(schema: &Value) -> bool {
+pub(super) fn is_deprecated(schema: &Value) -> bool {
     schema.get(KEYWORD).is_some_and(|is_so| *is_so == true)
 }
 
@@ -119,6 +57,13 @@ impl fmt::Display for DeprecatedPart {
         }
         write!(f, "argument `{}`", self.path)
     }
+}
+
+/// Returns the deprecated parts of a schema of arguments.
+pub(super) fn parts_of(root: &Value) -> Vec<DeprecatedPart> {
+    let mut parts = Vec::new();
+    Search { root, seen: Vec::new(), parts: &mut parts }.below(root, "");
+    parts
 }
 
 /// A search for deprecated parts, which enters each definition once a path.

@@ -44,6 +44,8 @@ pub use name::{InvalidNameError, MAX_NAME_LEN, check_name};
 pub use namespace::Namespace;
 pub use schema::Schema;
 
+use crate::text;
+
 /// The definition of a tool, as a model receives it.
 ///
 /// Serializes to exactly `{"name", "description", "input_schema"}`, followed by what else is set.
@@ -207,6 +209,64 @@ impl ToolDefinition {
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
         self.untrusted
+    }
+}
+
+impl ToolDefinition {
+    /// Returns what to use instead of the tool, if it is deprecated: a sentence for the model, or
+    /// nothing. `None` if it is not deprecated.
+    ///
+    /// It is the `fastmcp.deprecated` of the `_meta`: text, or `true`. A schema of the arguments
+    /// with `deprecated: true` at its root counts as well. See
+    /// [`Tool::deprecated`](crate::Tool::deprecated).
+    #[must_use]
+    pub fn deprecated(&self) -> Option<&str> {
+        match self.meta.get(VERSION_META).and_then(|entry| entry.get("deprecated")) {
+            Some(Value::String(note)) => Some(note),
+            Some(Value::Bool(true)) => Some(""),
+            _ => {
+                let is_so = self.input_schema.mentions(deprecation::KEYWORD)
+                    && deprecation::is_deprecated(&self.input_schema.read());
+                is_so.then(|| text::deprecation_note(&self.description))
+            }
+        }
+    }
+
+    /// Marks the tool as deprecated: in its `_meta`, its schema and its description.
+    pub(crate) fn deprecate(&mut self, note: &str) {
+        let before = self.deprecated().unwrap_or_default().to_owned();
+        let sentence = text::deprecated("", &before);
+        if let Some(rest) = self.description.strip_suffix(&sentence) {
+            self.description = rest.trim_end().to_owned();
+        }
+        let value = if note.is_empty() { true.into() } else { note.into() };
+        self.set_meta("deprecated", value);
+        if self.input_schema.is_object() {
+            let mut schema = self.input_schema.read().into_owned();
+            schema[deprecation::KEYWORD] = true.into();
+            self.input_schema = schema.into();
+        }
+        self.describe_deprecated();
+    }
+
+    /// Says in the description that the tool is deprecated, if it is.
+    pub(crate) fn describe_deprecated(&mut self) {
+        if let Some(note) = self.deprecated() {
+            self.description = text::deprecated(&self.description, note);
+        }
+    }
+
+    /// Returns `true` if the tool, an argument or a value may be deprecated.
+    pub(crate) fn may_be_deprecated(&self) -> bool {
+        self.input_schema.mentions(deprecation::KEYWORD) || self.deprecated().is_some()
+    }
+
+    /// Returns the deprecated parts of the arguments.
+    pub(crate) fn deprecated_parts(&self) -> Vec<DeprecatedPart> {
+        if self.input_schema.mentions(deprecation::KEYWORD) {
+            return deprecation::parts_of(&self.input_schema.read());
+        }
+        Vec::new()
     }
 }
 

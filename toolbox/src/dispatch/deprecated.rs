@@ -32,7 +32,7 @@ impl OwnedCall {
         };
         let tool = definition.deprecated();
         let tool = tool.map(|note| with_note(format!("`{}`", definition.name), note));
-        let parts = deprecated_parts(definition, self.arguments.as_str());
+        let parts = deprecated_parts(self.arguments.as_str(), &definition.input_schema.read());
         let parts = parts.iter().map(|part| with_note(part.to_string(), &part.note));
         let notes: Vec<String> = tool.into_iter().chain(parts).collect();
         if notes.is_empty() { result } else { result.with_note(notes.join("; ")) }

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::references::References;
 use super::secrets::{of_field, of_item};
-use super::{CheckOutcome, ValidationLimits, check_arguments, conforms};
-use crate::definition::{DeprecatedPart, ToolDefinition};
+use crate::definition::DeprecatedPart;
 use crate::schema::walk::{Object, items};
 use crate::text::{push_index, push_key};
 
@@ -18,33 +17,31 @@ const MAX_PARTS: usize = 4;
 /// The most alternatives of one call that are tried.
 const MAX_TRIALS: usize = 1_000;
 
+/// Returns whether a value fits a schema.
+type Fits<'f> = dyn FnMut(&Value, &Value) -> bool + 'f;
+
 /// Returns the deprecated parts that the arguments of a call have, the first few.
 ///
 /// A null stands for an argument that is left out. An alternative of a union counts if the value
-/// is of its form.
-pub(crate) fn deprecated_parts(tool: &ToolDefinition, text: &str) -> Vec<DeprecatedPart> {
-    let schema = tool.input_schema.read();
-    let checked = check_arguments(text, &schema, &ValidationLimits::default());
-    let text = match &checked {
-        CheckOutcome::Repaired { text, .. } | CheckOutcome::Invalid { text: Some(text), .. } => {
-            text
-        }
-        _ => text,
-    };
-    let Ok(arguments) = serde_json::from_str::<Value>(text) else { return Vec::new() };
-    let refs = &References::new(&schema);
-    let mut used = UsedParts { refs, trials: MAX_TRIALS, parts: Vec::new() };
-    used.at(&arguments, vec![&schema], "");
+/// fits it.
+pub(super) fn parts_of<'s>(
+    arguments: &Value,
+    refs: &References<'s>,
+    fits: &mut Fits<'_>,
+) -> Vec<DeprecatedPart> {
+    let mut used = UsedParts { refs, fits, trials: MAX_TRIALS, parts: Vec::new() };
+    used.at(arguments, vec![refs.root], "");
     used.parts
 }
 
-struct UsedParts<'s, 'r> {
+struct UsedParts<'s, 'r, 'f> {
     refs: &'r References<'s>,
+    fits: &'r mut Fits<'f>,
     trials: usize,
     parts: Vec<DeprecatedPart>,
 }
 
-impl<'s> UsedParts<'s, '_> {
+impl<'s> UsedParts<'s, '_, '_> {
     fn at(&mut self, value: &Value, schemas: Vec<&'s Value>, path: &str) {
         if value.is_null() || self.parts.len() == MAX_PARTS {
             return;
@@ -102,7 +99,6 @@ impl<'s> UsedParts<'s, '_> {
     fn fits(&mut self, value: &Value, schema: &Value) -> bool {
         let Some(left) = self.trials.checked_sub(1) else { return false };
         self.trials = left;
-        let limits = ValidationLimits::default();
-        conforms(&value.to_string(), schema, self.refs.root, "", &limits).is_empty()
+        (self.fits)(value, schema)
     }
 }
