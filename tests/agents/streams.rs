@@ -172,10 +172,12 @@ fn measured(count: u32) -> impl Stream<Item = Line> {
     stream::iter(0..count).map(|number| Line { number, text: "x".repeat(number as usize) })
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a fold takes its items by reference")]
 fn add(sum: u32, item: &u32) -> u32 {
     sum + item
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a fold takes its items by reference")]
 fn count_one(count: u64, _: &u32) -> u64 {
     count + 1
 }
@@ -206,14 +208,14 @@ fn tainted() -> impl Stream<Item = ToolResult> {
     stream::iter([ToolResult::new("a"), ToolResult::new("b").untrusted()])
 }
 
-struct Shelf;
+struct Shelf([&'static str; 2]);
 
 #[toolset]
 impl Shelf {
     /// Joins titles.
     #[tool(collect = Self::join)]
     fn titles(&self) -> BoxStream<'static, &'static str> {
-        stream::iter(["Ada", "Emma"]).boxed()
+        stream::iter(self.0).boxed()
     }
 
     fn join(all: String, title: &&'static str) -> String {
@@ -224,7 +226,7 @@ impl Shelf {
 #[tokio::test]
 async fn a_fold_makes_one_value_of_the_items_which_go_out_all_the_same() {
     let toolbox = ToolBox::from(tools![measured, summed, counted_endless, tainted]);
-    toolbox.register(Shelf);
+    toolbox.register(Shelf(["Ada", "Emma"]));
     toolbox.register(Tool::from_folded_stream(
         "longest",
         "Finds the longest word.",
@@ -250,7 +252,7 @@ async fn a_fold_makes_one_value_of_the_items_which_go_out_all_the_same() {
             assert_eq!(result.is_untrusted(), name == "tainted", "{name}");
         }
         let out = std::iter::from_fn(|| receiver.try_recv().ok());
-        assert_eq!(out.map(|item| item.index).collect::<Vec<_>>(), Vec::from_iter(0..items));
+        assert!(out.map(|item| item.index).eq(0..items), "{name}");
     }
     for (name, arguments, kind, text) in [
         (

@@ -24,9 +24,9 @@ type Fits<'f> = dyn FnMut(&Value, &Value) -> bool + 'f;
 ///
 /// A null stands for an argument that is left out. An alternative of a union counts if the value
 /// fits it.
-pub(super) fn parts_of<'s>(
+pub(super) fn parts_of(
     arguments: &Value,
-    refs: &References<'s>,
+    refs: &References<'_>,
     fits: &mut Fits<'_>,
 ) -> Vec<DeprecatedPart> {
     let mut used = UsedParts { refs, fits, trials: MAX_TRIALS, parts: Vec::new() };
