@@ -705,3 +705,43 @@ async fn a_run_below_that_was_handed_over_pauses_with_the_run_above() {
     assert_eq!(ended(&outcome), ("boss", "done", StopReason::Answered));
     assert_eq!(results(&outcome.history)[0].1, "it is paid");
 }
+
+/// A handoff whose tool had another name is that handoff by either, and a rule on either forbids
+/// both.
+#[tokio::test]
+async fn a_handoff_is_made_and_forbidden_by_its_old_name_as_well() {
+    const OLD: &str = "ask_clerk";
+    let tool = |name: &str, answer: &str| {
+        let next = Agent::builder(ScriptedModel::answering(answer)).name(name).build().unwrap();
+        Handoff::to(&next).into_tool().unwrap()
+    };
+    for called in [OLD, "transfer_to_clerk"] {
+        for (rule, by_context) in
+            [(None, false), (Some(OLD), false), (Some(OLD), true), (Some("ask_*"), true)]
+        {
+            for beside in [false, true] {
+                let both = [(called, "{}"), ("transfer_to_other", "{}")];
+                let calls = if beside { &both[..] } else { &both[..1] };
+                let model = ScriptedModel::new().calls_all(calls.iter().copied()).text("stayed");
+                let toolbox = ToolBox::from(vec![
+                    tool("clerk", "of the clerk").replaces([OLD]),
+                    tool("other", "of the other"),
+                ]);
+                let mut context = ToolContext::new();
+                match rule {
+                    Some(rule) if by_context => context = context.with_blacklist(rule),
+                    Some(rule) => toolbox.blacklist(rule),
+                    None => {}
+                }
+                let agent = Agent::builder(model).name("triage").toolbox(toolbox).build().unwrap();
+                let outcome = agent.run("x").in_context(context).await.unwrap();
+                let expected = match (rule, beside) {
+                    (None, _) => ("clerk", "of the clerk", StopReason::Answered),
+                    (Some(_), true) => ("other", "of the other", StopReason::Answered),
+                    (Some(_), false) => ("triage", "stayed", StopReason::Answered),
+                };
+                assert_eq!(ended(&outcome), expected, "{called} {rule:?} {by_context} {beside}");
+            }
+        }
+    }
+}

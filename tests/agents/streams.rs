@@ -156,6 +156,134 @@ async fn a_result_is_what_was_collected() {
     assert!(matches!(drawn.content(), [Content::Text(_), Content::Image(_)]), "{drawn:?}");
 }
 
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Totals {
+    lines: u32,
+    longest: usize,
+}
+
+fn measure(totals: Totals, line: &Line) -> Totals {
+    Totals { lines: totals.lines + 1, longest: totals.longest.max(line.text.len()) }
+}
+
+/// Measures the lines of a file.
+#[tool(collect = measure)]
+fn measured(count: u32) -> impl Stream<Item = Line> {
+    stream::iter(0..count).map(|number| Line { number, text: "x".repeat(number as usize) })
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a fold takes its items by reference")]
+fn add(sum: u32, item: &u32) -> u32 {
+    sum + item
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a fold takes its items by reference")]
+fn count_one(count: u64, _: &u32) -> u64 {
+    count + 1
+}
+
+fn repeat(all: String, item: &ToolResult) -> String {
+    all + &item.text()
+}
+
+/// Sums up, to a failure.
+#[tool(collect = add)]
+async fn summed(to: u32, fails: bool) -> Result<impl Stream<Item = Result<u32, String>>, String> {
+    if to == 99 {
+        return Err("too many".to_owned());
+    }
+    let end = fails.then(|| Err("it broke".to_owned()));
+    Ok(stream::iter((1..=to).map(Ok).chain(end)))
+}
+
+/// Never ends.
+#[tool(collect = count_one)]
+fn counted_endless() -> impl Stream<Item = u32> {
+    stream::iter(0..)
+}
+
+/// Repeats the text of others.
+#[tool(collect = repeat)]
+fn tainted() -> impl Stream<Item = ToolResult> {
+    stream::iter([ToolResult::new("a"), ToolResult::new("b").untrusted()])
+}
+
+struct Shelf([&'static str; 2]);
+
+#[toolset]
+impl Shelf {
+    /// Joins titles.
+    #[tool(collect = Self::join)]
+    fn titles(&self) -> BoxStream<'static, &'static str> {
+        stream::iter(self.0).boxed()
+    }
+
+    fn join(all: String, title: &&'static str) -> String {
+        if all.is_empty() { (*title).to_owned() } else { format!("{all}, {title}") }
+    }
+}
+
+#[tokio::test]
+async fn a_fold_makes_one_value_of_the_items_which_go_out_all_the_same() {
+    let toolbox = ToolBox::from(tools![measured, summed, counted_endless, tainted]);
+    toolbox.register(Shelf(["Ada", "Emma"]));
+    toolbox.register(Tool::from_folded_stream(
+        "longest",
+        "Finds the longest word.",
+        |_: Value| stream::iter(["a".to_owned(), "abc".to_owned(), "ab".to_owned()]),
+        |most: usize, word: &String| most.max(word.len()),
+    ));
+    let totals = |lines: u32, longest: u32| json!({"lines": lines, "longest": longest});
+    for (name, arguments, text, structured, items) in [
+        ("measured", json!({"count": 3}), totals(3, 2).to_string(), Some(totals(3, 2)), 3),
+        ("measured", json!({"count": 0}), totals(0, 0).to_string(), Some(totals(0, 0)), 0),
+        ("summed", json!({"to": 4, "fails": false}), "10".into(), Some(json!(10)), 4),
+        ("titles", json!({}), "Ada, Emma".into(), None, 2),
+        ("tainted", json!({}), "ab".into(), None, 2),
+        ("longest", json!({}), "3".into(), Some(json!(3)), 3),
+    ] {
+        let (sender, mut receiver) = mpsc::channel::<OutputItem>(8);
+        let context = ToolContext::new().with_outputs(sender);
+        for context in [ToolContext::new(), context] {
+            let call = ToolCall::new("1", name, arguments.to_string());
+            let result = toolbox.call_in(&context, call).await;
+            assert_eq!(result.text(), text, "{name}");
+            assert_eq!(result.structured_content(), structured, "{name}");
+            assert_eq!(result.is_untrusted(), name == "tainted", "{name}");
+        }
+        let out = std::iter::from_fn(|| receiver.try_recv().ok());
+        assert!(out.map(|item| item.index).eq(0..items), "{name}");
+    }
+    for (name, arguments, kind, text) in [
+        (
+            "summed",
+            json!({"to": 3, "fails": true}),
+            FailureKind::Reported,
+            "the stream ended after 3 items: it broke\n6",
+        ),
+        ("summed", json!({"to": 0, "fails": true}), FailureKind::Reported, "it broke"),
+        ("summed", json!({"to": 99, "fails": true}), FailureKind::Reported, "too many"),
+        (
+            "counted_endless",
+            json!({}),
+            FailureKind::ResultTooLarge,
+            "the stream ended after 100001 items: it was stopped there, since at most 100000 items and 16 MiB are collected: ask for less\n100001",
+        ),
+    ] {
+        let result = toolbox.call(ToolCall::new("1", name, arguments.to_string())).await;
+        assert_eq!((result.failure_kind(), &*result.text()), (Some(kind), text), "{name}");
+    }
+    let schema = |name: &str| {
+        let tool = toolbox.get(name).expect("the tool");
+        let schema = tool.definition().output_schema.as_ref().map(|schema| schema["type"].clone());
+        schema.map(|kind| kind.as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(schema("measured").as_deref(), Some("object"));
+    assert_eq!(schema("summed").as_deref(), Some("integer"));
+    assert_eq!(schema("longest").as_deref(), Some("integer"));
+    assert_eq!(schema("titles"), None);
+}
+
 #[tokio::test]
 async fn a_failure_ends_a_stream_after_what_came_before() {
     for (name, arguments, kind, text) in [

@@ -133,6 +133,36 @@ fn workers_that_are_killed_lose_no_call() {
     assert!(states["done"] > calls / 2, "{states:?}");
 }
 
+/// A call that streams is recorded by its end: one that was killed in the middle runs again as a
+/// whole or not at all, and what was collected is the result of every one that ended.
+#[test]
+fn calls_that_stream_have_whole_results_after_kills() {
+    let (calls, kills) = (size(600, 10_000), size(12, 200));
+    let scratch = Scratch::new();
+    let mut ledger = Ledger::new(scratch.path());
+    ledger.environment = vec![("STREAMS", "1".to_owned()), ("CALL_MICROS", "1000".to_owned())];
+    let ids: Vec<_> = accepted(end(ledger.start("submit", &[0, calls]), None)).collect();
+    assert_eq!(ids.len(), calls);
+    let mut seed = 2;
+    for _ in 0..kills {
+        let worker = ledger.start("work", &[]);
+        std::thread::sleep(Duration::from_millis(10 + pick(&mut seed, 60)));
+        end(worker, Some(Signal::KILL));
+    }
+    let states = ledger.settle(&ids);
+    assert!(states["done"] > calls / 2, "{states:?}");
+    let journal = rusqlite::Connection::open(scratch.path().join("calls.db")).unwrap();
+    let mut rows =
+        journal.prepare("SELECT tool, arguments, result FROM call WHERE state = 'done'").unwrap();
+    let column = |row: &rusqlite::Row<'_>, at| row.get::<_, String>(at).unwrap();
+    let rows = rows.query_map([], |row| Ok([0, 1, 2].map(|at| column(row, at)))).unwrap();
+    for row in rows {
+        let [tool, arguments, result] = row.unwrap();
+        let n = arguments.trim_matches(|c: char| !c.is_ascii_digit());
+        assert!(result.contains(&format!("\"{tool} {n}\"")), "{tool} {n}: {result}");
+    }
+}
+
 #[test]
 fn boxes_that_are_killed_lose_no_call_that_they_accepted() {
     let (rounds, size) = (size(10, 600), 200);

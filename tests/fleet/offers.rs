@@ -261,3 +261,61 @@ async fn a_worker_offers_what_is_available_to_all_and_asks_again_at_each_call() 
     offered.availability_changed();
     soon("`by_day` is gone", || !toolbox.has("by_day")).await;
 }
+
+#[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
+async fn a_call_by_an_old_name_reaches_the_worker_and_is_told_the_new_one_once() {
+    let offered = ToolBox::from(vec![
+        says("search", "found").replaces(["find", "lookup"]),
+        says("count", "3").deprecated("use `search`"),
+    ]);
+    let pair = Pair::of(&offered).await;
+    within(pair.mounted.until_offered("count")).await;
+    assert_eq!(pair.toolbox.names(), ["count", "search"]);
+    for (name, text) in [
+        ("search", "found"),
+        ("find", "found\n`find` is now `search`: call it by that name"),
+        ("lookup", "found\n`lookup` is now `search`: call it by that name"),
+        ("count", "3\n`count` is deprecated: use `search`"),
+    ] {
+        assert_eq!(pair.call(name, "{}").await.text(), text, "{name}");
+    }
+    // A prefix stands before the old names, too.
+    let prefixed = ToolBox::new();
+    let fleet = pair.server.fleet().await.prefixed("far");
+    let mounted = fleet.mount(&prefixed).await.unwrap();
+    within(mounted.until_offered("search")).await;
+    let result = within(prefixed.call(ToolCall::new("1", "far_find", "{}"))).await;
+    assert_eq!(result.text(), "found\n`far_find` is now `far_search`: call it by that name");
+    // A rule on an old name holds for the tool.
+    pair.toolbox.blacklist("find");
+    let refused = Some(FailureKind::Blacklisted);
+    assert_eq!(pair.call("search", "{}").await.failure_kind(), refused);
+}
+
+/// The name of a tool that nobody offers now stays that tool's.
+#[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
+async fn an_old_name_takes_no_name_over_from_a_tool_of_the_fleet() {
+    let pair = Pair::of(&ToolBox::from(says("pay", "paid"))).await;
+    let Pair { toolbox, serving, server, mounted, fleet: _fleet } = pair;
+    let call = |name: &'static str| within(toolbox.call(ToolCall::new("1", name, "{}")));
+    let other = ToolBox::from(says("other", "taken over").replaces(["pay", "owe"]));
+    let _serving = Serving::of(server.worker().await, &other).await;
+    within(mounted.until_offered("other")).await;
+    assert_eq!(call("pay").await.text(), "paid");
+    serving.stop().await;
+    soon("`pay` is gone", || !toolbox.has("pay")).await;
+    let result = call("pay").await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::NotFound), "{}", result.text());
+    let result = call("owe").await;
+    assert!(result.text().starts_with("taken over\n"), "{}", result.text());
+    // Nor where the tool of that name came later.
+    let later = Serving::of(server.worker().await, &ToolBox::from(says("owe", "owed"))).await;
+    within(mounted.until_offered("owe")).await;
+    assert_eq!(call("owe").await.text(), "owed");
+    later.stop().await;
+    soon("`owe` is gone", || !toolbox.has("owe")).await;
+    let result = call("owe").await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::NotFound), "{}", result.text());
+}

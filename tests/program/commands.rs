@@ -63,6 +63,47 @@ fn arguments_are_shown_with_their_bounds() {
     assert_eq!(command, format!("To call it:\n  {} call book day=… to=…\n", own_program()));
 }
 
+/// Old names are listed where that is asked for; what is deprecated says so.
+#[test]
+fn old_names_and_deprecated_tools_are_told_of() {
+    let command = |words: &[&str]| {
+        let mut command = Command::new(own_program());
+        ended(command.args(words).env("RENAMED", "1"), "")
+    };
+    let listed = command(&["list"]);
+    listed.check(0, "(deprecated) Glances at a word. Deprecated: use `seek`\n", "");
+    assert!(!listed.out.contains("look "), "{}", listed.out);
+    let all = command(&["list", "--old-names"]);
+    for old in ["look", "find"] {
+        let line = all.out.lines().find(|line| line.starts_with(old)).expect("the old name");
+        assert!(line.ends_with("  is now `seek`"), "{line}");
+    }
+    assert_eq!(all.out.lines().count(), listed.out.lines().count() + 2);
+    let value = command(&["list", "--old-names", "--json"]).json();
+    assert_eq!(value["old_names"], json!({"look": "seek", "find": "seek"}));
+    assert!(command(&["list", "--json"]).json().get("old_names").is_none());
+
+    let shown = command(&["show", "find"]);
+    shown.check(0, "`find` is now `seek`\n\nseek\n", "");
+    shown.check(0, "version 2; replaces `look`, `find`; ", "");
+    assert!(!command(&["show", "seek"]).out.contains("is now"));
+    assert_eq!(command(&["show", "look", "--json"]).json()["name"], "seek");
+    command(&["show", "fnd"]).check(1, "", "the tool `fnd` is not there");
+    let shown = command(&["show", "glance"]);
+    shown.check(0, "\ndeprecated: use `seek`; ", "");
+    shown.check(0, "word (string, deprecated, optional)  Deprecated.\n", "");
+
+    let note = "found a\n`look` is now `seek`: call it by that name\n";
+    assert_eq!(command(&["call", "look", "word=a"]).out, note);
+    assert_eq!(command(&["call", "seek", "word=a"]).out, "found a\n");
+    let note =
+        "saw Some(\"a\")\n`glance` is deprecated: use `seek`; argument `word` is deprecated\n";
+    assert_eq!(command(&["call", "glance", "word=a"]).out, note);
+    let checked = command(&["check"]);
+    checked.check(0, "note: tool `glance` is deprecated: use `seek`", "");
+    checked.check(0, "note: argument `word` of tool `glance` is deprecated", "");
+}
+
 /// Items are lines as they come, and the result does not repeat them.
 #[test]
 fn items_of_a_stream_are_printed_as_they_come() {

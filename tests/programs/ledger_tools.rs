@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::time::Duration;
 
+use futures_util::stream::{self, Stream, StreamExt as _};
 use toolbox::context::Conversation;
 use toolbox::durable::{CallFilter, CallState, Journal};
 use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, tool, tools};
@@ -43,9 +44,43 @@ async fn once(n: u64, world: State<World>) -> String {
     format!("once {n}")
 }
 
-/// Returns both tools.
+/// Puts out the two parts of a line, with a pause before each; notes it before the part at `noted`.
+fn in_parts(
+    name: &str,
+    n: u64,
+    noted: usize,
+    world: State<World>,
+) -> impl Stream<Item = String> + use<> {
+    let (line, parts) = (format!("{name} {n}"), [format!("{name} "), n.to_string()]);
+    stream::iter(parts).enumerate().then(move |(at, part)| {
+        if at == noted {
+            world.note(&line);
+        }
+        async move {
+            pause().await;
+            part
+        }
+    })
+}
+
+/// May run again; it streams.
+#[tool(idempotent, name = "again")]
+fn again_in_parts(n: u64, world: State<World>) -> impl Stream<Item = String> {
+    in_parts("again", n, 1, world)
+}
+
+/// May not run again; it streams.
+#[tool(name = "once")]
+fn once_in_parts(n: u64, world: State<World>) -> impl Stream<Item = String> {
+    in_parts("once", n, 0, world)
+}
+
+/// Returns both tools; with the variable STREAMS those that stream.
 pub(crate) fn both() -> Vec<Tool> {
-    tools![again, once]
+    match std::env::var_os("STREAMS") {
+        Some(_) => tools![again_in_parts, once_in_parts],
+        None => tools![again, once],
+    }
 }
 
 fn call(n: u64) -> ToolCall {

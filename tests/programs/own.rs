@@ -190,6 +190,19 @@ fn large() -> Content {
     Content::image(vec![7_u8; 1_000_000], "image/png")
 }
 
+/// Seeks a word. Only there with the variable RENAMED.
+#[tool(replaces = ["look", "find"], version = "2")]
+fn seek(word: &str) -> String {
+    format!("found {word}")
+}
+
+/// Glances at a word.
+#[tool]
+#[deprecated(note = "use `seek`")]
+fn glance(#[deprecated] word: Option<&str>) -> String {
+    format!("saw {word:?}")
+}
+
 /// Asks for a number of lines.
 #[prompt(title = "Lines")]
 fn ask_for(
@@ -249,6 +262,9 @@ pub(crate) fn main() -> ExitCode {
         toolbox.register(described());
         toolbox.prompts().register(prompts![ask_for]);
         toolbox.resources().register(resources![own_version, own_large, picture]);
+    }
+    if std::env::var_os("RENAMED").is_some() {
+        toolbox.register(tools![seek, glance]);
     }
     if std::env::var_os("TRANSFERS").is_some() {
         toolbox.register(tools![transfer]);

@@ -61,6 +61,8 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("deferred", Form::Flag, "deferred"),
     spec("untrusted", Form::Flag, "untrusted"),
     spec("tags", Form::List, "tags(\"docs\", \"search\")"),
+    spec("icons", Form::Value, "icons = [\"https://example.com/rain.png\"]"),
+    spec("meta", Form::List, "meta(\"com.example/team\" = \"release\")"),
     OptionSpec {
         name: "example",
         form: Form::List,

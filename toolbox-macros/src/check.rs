@@ -319,9 +319,9 @@ fn options(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
             .help("take `blocking` out of the attribute")
             .note("a stream is read where it may not wait: let a thread fill a channel, and return the channel's stream");
     }
-    if let (None, Some((_, span))) = (&model.stream, model.collect) {
+    if let (None, Some((_, span))) = (&model.stream, &model.collect) {
         errors
-            .error_at(span, format!("{label} collects a stream and returns nothing"))
+            .error_at(*span, format!("{label} collects a stream and returns nothing"))
             .help("return a stream: `-> impl Stream<Item = String>`");
     }
     if let (Some(_), Some((true, span))) = (model.hints.read_only, model.hints.destructive) {
@@ -420,7 +420,7 @@ fn supplied(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostic
                         "argument `{name}` of {tool} has a default, and the program supplies it"
                     ),
                 )
-                .help("take `#[arg(..)]` out: it describes and bounds what the model fills in");
+                .help("take `#[arg(..)]` or `#[deprecated]` out: they describe and bound what the model fills in");
         }
         Some(SuppliedType::AroundContext) => {
             errors
@@ -475,6 +475,7 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
         ("length", argument.length.is_some()),
         ("pattern", argument.pattern.is_some()),
         ("examples", !argument.examples.is_empty()),
+        ("deprecated", argument.deprecated.is_some()),
         ("rename", argument.ident.unraw() != argument.name),
     ];
     for (option, _) in others.into_iter().filter(|(_, given)| *given) {

@@ -17,7 +17,8 @@ use crate::item::{Function, ReceiverKind};
 use crate::kind::Kind;
 use crate::literal::{generic, is_non_zero, mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
-use crate::streams::{StreamItem, StreamModel};
+use crate::presentation::IconModel;
+use crate::streams::{CollectModel, StreamItem, StreamModel};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
 pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
@@ -41,7 +42,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
         Kind::Resource => " The URI of the resource, or the template of its URIs.",
     };
     let value_doc = format!(" Returns the {noun}.");
-    let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
+    let deprecated = function.attrs.iter().any(crate::deprecation::is_deprecated);
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let value_fn = model.kind.function(function.ident.span());
     // Spanned at the name, so that the compiler points there when the name is taken.
@@ -268,13 +269,34 @@ fn tool(
     } else {
         body
     };
+    let presented = presented(model);
     let (set, lent) = (local("set"), function.receiver.iter().map(|_| &this));
     let set = function.receiver.iter().map(|_| quote!(&#set));
     quote! {
         #[allow(unused_imports)]
         use #krate::__private::{self, names::*};
-        __private::#make(#meta, #schema, #(#set,)* |#(#lent,)* #call| { #run })
+        __private::#make(#meta, #schema, #(#set,)* |#(#lent,)* #call| { #run }) #presented
     }
+}
+
+/// Returns the calls that give a tool its icons and its `_meta`.
+fn presented(model: &ToolModel) -> TokenStream {
+    let icons = model.icons.iter().map(|icon| {
+        // The span makes the compiler point at the value that is none.
+        let (start, end) = ends(&icon.to_token_stream());
+        match icon {
+            IconModel::Uri(uri) => quote!(.with_icon(__private::Icon::new(#uri))),
+            IconModel::Value(value) => {
+                let icon = method((start, end), &quote!(__Icon), "icon");
+                quote!(.with_icon(#icon(#value)))
+            }
+        }
+    });
+    let meta = model.meta.iter().map(|(key, value)| {
+        let json = method(ends(value), &quote!(__Meta), "value");
+        quote!(.with_meta(#key, #json(#value)))
+    });
+    quote!(#(#icons)* #(#meta)*)
 }
 
 /// Returns the name of a variable of the expansion, distinct from the user's constants and
@@ -335,6 +357,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     let version = model.version.iter();
     let replaces = &model.replaces;
     let replaces = (!replaces.is_empty()).then(|| quote!(replaces: &[#(#replaces),*],));
+    let deprecated = model.deprecated.iter();
     let timeout = model.timeout.iter();
     let result_tokens = model.max_result_tokens.iter();
     let tags = &model.tags;
@@ -380,6 +403,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
             #(title: ::core::option::Option::Some(#title),)*
             #(version: ::core::option::Option::Some(#version),)*
             #replaces
+            #(deprecated: ::core::option::Option::Some(#deprecated),)*
             #(timeout: ::core::option::Option::Some(::core::time::Duration::from_millis(#timeout)),)*
             #(result_tokens: ::core::option::Option::Some(#result_tokens),)*
             #annotations
@@ -393,6 +417,10 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
 
 /// Returns the schema of the function's return type, if it can be named.
 fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
+    if let Some(StreamModel { collect: CollectModel::Fold(fold), .. }) = &model.stream {
+        let folded = fold_with(fold, "folded", &TokenStream::new());
+        return quote!((&&&&#folded.success()).schema());
+    }
     if let Some(stream) = &model.stream {
         let item = match &stream.item {
             StreamItem::Spelled(item) => {
@@ -405,9 +433,9 @@ fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
             }
             StreamItem::Unknown => return quote!(::core::option::Option::None),
         };
-        let collect = Ident::new(stream.collect, Span::call_site());
         let item = quote!((&&&&#item.success()).schema());
-        return quote!(__private::schema_of(__private::Collect::#collect, #item));
+        let collect = variant(&stream.collect);
+        return quote!(__private::schema_of(#collect, #item));
     }
     let ty = match &function.output {
         None => quote!(()),
@@ -514,6 +542,9 @@ fn keywords(at: usize, argument: &ArgumentModel) -> TokenStream {
     if !argument.examples.is_empty() {
         let examples = argument.examples.iter().map(|value| typed(argument, value));
         more.extend(quote!(.examples(::std::vec![#(#examples),*])));
+    }
+    if let Some(note) = &argument.deprecated {
+        more.extend(quote!(.deprecated(#note)));
     }
     if argument.flatten.is_some() {
         more.extend(quote!(.flatten()));
@@ -632,6 +663,22 @@ fn finish(function: &Function, kind_of_function: Kind, output: &Ident) -> TokenS
     }
 }
 
+/// Returns a call of a method of a fold, whose type decides those of the value and the items. All
+/// stands at one position, where equal errors are reported once.
+fn fold_with(fold: &TokenStream, method: &str, arguments: &TokenStream) -> TokenStream {
+    let (start, end) = ends(fold);
+    let method = Ident::new(method, start);
+    let (given, taken) = (quote_spanned!(end=> (#fold)), quote_spanned!(end=> (#arguments)));
+    quote_spanned!(start=> __private::fold_of #given.#method #taken)
+}
+
+/// Returns the variant of `Collect`; a stream that is folded has none.
+fn variant(collect: &CollectModel) -> Option<TokenStream> {
+    let CollectModel::Variant(name) = collect else { return None };
+    let name = Ident::new(name, Span::call_site());
+    Some(quote!(__private::Collect::#name))
+}
+
 /// Returns the code that collects the items of the function's output.
 ///
 /// An item is converted as an output of its type would be.
@@ -642,18 +689,17 @@ fn collected(
     output: &Ident,
 ) -> TokenStream {
     let ends = ends(&stream.stream);
-    let what = Ident::new(stream.collect, Span::call_site());
-    let (value, item) = (local("value"), local("item"));
+    let (value, item, sum) = (local("value"), local("item"), local("sum"));
     // The span makes the compiler point at the type that is no stream.
     let (start, end) = ends;
     let (taken, none) = (Ident::new("stream", start), quote_spanned!(end=> ()));
     let streamed = quote_spanned!(start=> __private::Streamed(#value).#taken #none);
-    let of_item = quote!((&&&&__private::kind_of(&#value)).kind());
-    let item_output =
-        convert(&value, &method(ends, &quote!(__Output<_>), "finish"), Some(&of_item));
+    let kind = quote!((&&&&__private::kind_of(&#value)).kind());
+    let convert_output =
+        |ends| converted(&value, &method(ends, &quote!(__Output<_>), "finish"), Some(&kind));
     let error = quote!((&&&__private::kind_of(&#value)).error());
-    let fail = |ends| convert(&value, &method(ends, &quote!(__Failure<_>), "fail"), Some(&error));
-    let item_failure = fail(ends);
+    let fail = |ends| converted(&value, &method(ends, &quote!(__Failure<_>), "fail"), Some(&error));
+    let (item_output, item_failure) = (convert_output(ends), fail(ends));
     let whole = self::ends(&function.output.to_token_stream());
     let failure = fail(
         function
@@ -662,19 +708,46 @@ fn collected(
             .and_then(two_arguments)
             .map_or(whole, |[_, error]| self::ends(&error)),
     );
+    let collect = match &stream.collect {
+        CollectModel::Fold(fold) => {
+            let sum_output = convert_output(self::ends(fold));
+            let begun = fold_with(fold, "start", &TokenStream::new());
+            let added = fold_with(fold, "add", &quote!(#sum, &#value));
+            quote! {
+                __private::fold(
+                    #call,
+                    #value,
+                    #begun,
+                    |#sum, #item| match __private::Returned(#item).split() {
+                        ::core::result::Result::Ok(#value) => {
+                            let #sum = #added;
+                            (#sum, #item_output)
+                        }
+                        ::core::result::Result::Err(#value) => (#sum, #item_failure),
+                    },
+                    |#value| #sum_output,
+                )
+            }
+        }
+        CollectModel::Variant(_) => {
+            let collect = variant(&stream.collect);
+            quote! {
+                __private::collect(#call, #collect, #value, |#item| {
+                    match __private::Returned(#item).split() {
+                        ::core::result::Result::Ok(#value) => #item_output
+                        ::core::result::Result::Err(#value) => #item_failure
+                    }
+                })
+            }
+        }
+    };
     quote! {
         match __private::Returned(#output).split() {
             ::core::result::Result::Ok(#value) => {
                 let #value = #streamed;
-                __private::collect(#call, __private::Collect::#what, #value, |#item| {
-                    match __private::Returned(#item).split() {
-                        ::core::result::Result::Ok #item_output
-                        ::core::result::Result::Err #item_failure
-                    }
-                })
-                .await
+                #collect.await
             }
-            ::core::result::Result::Err #failure
+            ::core::result::Result::Err(#value) => #failure
         }
     }
 }
@@ -682,11 +755,17 @@ fn collected(
 /// Returns the rest of an arm, which converts the value by a function, for its kind where that
 /// decides.
 fn convert(value: &Ident, by: &TokenStream, kind: Option<&TokenStream>) -> TokenStream {
+    let converted = converted(value, by, kind);
+    quote!((#value) => #converted)
+}
+
+/// Returns the block that converts a value.
+fn converted(value: &Ident, by: &TokenStream, kind: Option<&TokenStream>) -> TokenStream {
     // A variable of its own, so that the compiler points at the function and not at the value.
     let convert = local("convert");
     let kind = kind.map(|kind| quote!(#kind,));
     quote! {
-        (#value) => {
+        {
             let #convert = #by;
             #convert(#kind #value)
         }

@@ -50,6 +50,9 @@ fn of_argument(option: &str) -> Option<&'static str> {
         "validate" | "validator" | "garde" | "custom" | "verify" | "assert" => {
             "name a function that takes the argument by reference: `check = is_even`, or `check = toolbox::rules::garde` for a type that derives `Validate`"
         }
+        "deprecated" | "deprecation" => {
+            "write the attribute of Rust beside it: `#[deprecated(note = \"use `to`\")]`"
+        }
         "skip" | "state" | "context" | "inject" | "from_context" | "ctx" => STATE,
         _ => return None,
     })
@@ -89,7 +92,12 @@ fn of_tool(option: &str) -> Option<&'static str> {
         "validate" | "validator" | "garde" | "verify" | "assert" => {
             "name a function over several arguments: `check = in_order(start, end)`"
         }
+        "deprecated" | "deprecation" => {
+            "write the attribute of Rust above the function: `#[deprecated(note = \"use `search`\")]`"
+        }
         "hidden" | "defer" | "defer_loading" | "lazy" => "write `deferred`",
+        "icon" => "write `icons = [\"https://example.com/rain.png\"]`",
+        "_meta" | "metadata" | "extra" => "write `meta(\"com.example/team\" = \"release\")`",
         "tag" | "category" | "group" | "categories" | "groups" | "keywords" => {
             "write `tags(\"docs\", \"search\")`"
         }

@@ -67,6 +67,8 @@ pub(crate) struct Argument {
     pub(crate) docs: Vec<Attribute>,
     /// `#[arg(...)]`
     pub(crate) ours: Vec<Attribute>,
+    /// `#[deprecated]`, which the compiler takes on no argument.
+    pub(crate) deprecated: Vec<Attribute>,
     /// Attributes of other macros, which have no effect here.
     pub(crate) foreign: Vec<Attribute>,
     pub(crate) pattern: TokenStream,
@@ -264,6 +266,8 @@ fn parse_receiver(attrs: &[Attribute], input: ParseStream<'_>) -> syn::Result<Re
 fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<Argument> {
     let (ours, attrs): (Vec<_>, Vec<_>) = attrs.into_iter().partition(|a| is_named(a, "arg"));
     let (foreign, attrs): (Vec<_>, Vec<_>) = attrs.into_iter().partition(crate::hints::is_foreign);
+    let (deprecated, attrs): (Vec<_>, Vec<_>) =
+        attrs.into_iter().partition(crate::deprecation::is_deprecated);
     let (docs, attrs) = attrs.into_iter().partition(|a| a.path().is_ident("doc"));
     let mut pattern = TokenStream::new();
     // A pattern contains no single colon outside of delimiters; `::` in a path is two joint ones.
@@ -278,7 +282,7 @@ fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<
         }
     }
     input.parse::<Token![:]>()?;
-    Ok(Argument { attrs, docs, ours, foreign, pattern, ty: input.parse()? })
+    Ok(Argument { attrs, docs, ours, deprecated, foreign, pattern, ty: input.parse()? })
 }
 
 impl ToTokens for Function {

@@ -7,13 +7,15 @@ use syn::parse::Parser;
 use syn::{Attribute, LitStr, Token, Type};
 
 use crate::args::{self, Opt, Range};
+use crate::deprecation;
 use crate::diag::{Diagnostics, list, nearest};
 use crate::docs::{Docs, take_arguments};
 use crate::hints;
 use crate::item::{Argument, Function};
 use crate::kind::Kind;
 use crate::manifest;
-use crate::streams::{self, StreamModel};
+use crate::presentation::{self, IconModel, MetaEntry};
+use crate::streams::{self, CollectModel, StreamModel};
 use crate::uri::ResourceUri;
 
 /// A tool, a prompt or a resource.
@@ -42,15 +44,19 @@ pub(crate) struct ToolModel {
     pub(crate) version: Option<TokenStream>,
     /// The names that the tool had before.
     pub(crate) replaces: Vec<LitStr>,
+    /// The note of its `#[deprecated]`; empty without one.
+    pub(crate) deprecated: Option<String>,
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) max_result_tokens: Option<usize>,
     /// The value of `collect`.
-    pub(crate) collect: Option<(&'static str, Span)>,
+    pub(crate) collect: Option<(CollectModel, Span)>,
     /// The stream that the function returns.
     pub(crate) stream: Option<StreamModel>,
     pub(crate) hints: Hints,
     pub(crate) tags: Vec<LitStr>,
+    pub(crate) icons: Vec<IconModel>,
+    pub(crate) meta: Vec<MetaEntry>,
     /// The function that checks several arguments.
     pub(crate) check: Option<Check>,
     /// The functions that say to whom the tool is available.
@@ -132,9 +138,11 @@ pub(crate) struct ArgumentModel {
     pub(crate) check: Option<syn::Path>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
+    /// The note of its `#[deprecated]`; empty without one.
+    pub(crate) deprecated: Option<String>,
     /// The function that completes it.
     pub(crate) complete: Option<TokenStream>,
-    /// `true` if it has an `#[arg(...)]`.
+    /// `true` if it has an `#[arg(...)]` or a `#[deprecated]`.
     pub(crate) described: bool,
 }
 
@@ -200,12 +208,15 @@ impl ToolModel {
             title: None,
             version: None,
             replaces: Vec::new(),
+            deprecated: deprecation::note(&function.attrs).filter(|_| kind == Kind::Tool),
             timeout: None,
             max_result_tokens: None,
             collect: None,
             stream: None,
             hints: Hints::default(),
             tags: Vec::new(),
+            icons: Vec::new(),
+            meta: Vec::new(),
             check: None,
             available: Vec::new(),
             examples: Vec::new(),
@@ -224,7 +235,7 @@ impl ToolModel {
             model.apply(option, errors);
         }
         if kind == Kind::Tool {
-            let collect = model.collect.map(|(collect, _)| collect);
+            let collect = model.collect.clone().map(|(collect, _)| collect);
             model.stream = streams::of(function.output.as_ref(), collect);
         }
         model
@@ -380,6 +391,8 @@ impl ToolModel {
                 self.hints.open_world = truth(option, help, errors);
             }
             "tags" => self.tags = tags(option, errors),
+            "icons" => self.icons = presentation::icons(option, &self.label(), errors),
+            "meta" => self.meta = presentation::meta(option, &self.label(), errors),
             "check" => self.check = check(option, errors),
             "available" => self.available.extend(available(option, errors)),
             "example" => self.examples.extend(example(option, errors)),
@@ -629,6 +642,7 @@ impl ArgumentModel {
             }
         }
         let options = args::parse(written, kind.argument_options(), "#[arg(...)]", errors);
+        deprecation::check(&argument.deprecated, &ident.to_string(), errors);
         let mut model = Self {
             name: ident.unraw().to_string(),
             name_span: ident.span(),
@@ -643,8 +657,9 @@ impl ArgumentModel {
             check: None,
             examples: Vec::new(),
             flatten: None,
+            deprecated: deprecation::note(&argument.deprecated),
             complete: None,
-            described: !options.is_empty(),
+            described: !options.is_empty() || !argument.deprecated.is_empty(),
             ident,
         };
         for option in &options {

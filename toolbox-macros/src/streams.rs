@@ -5,17 +5,25 @@ use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{GenericArgument, PathArguments, Token, Type, TypeParamBound};
 
-use crate::args::Opt;
+use crate::args::{self, Opt};
 use crate::diag::{Diagnostics, nearest};
 use crate::literal::mentions_impl;
 
 /// A function whose output is a stream.
 pub(crate) struct StreamModel {
-    /// The variant of `toolbox::stream::Collect`.
-    pub(crate) collect: &'static str,
+    pub(crate) collect: CollectModel,
     /// The type of the stream, as it is spelled.
     pub(crate) stream: TokenStream,
     pub(crate) item: StreamItem,
+}
+
+/// The form in which the items of a stream are collected.
+#[derive(Clone)]
+pub(crate) enum CollectModel {
+    /// A variant of `toolbox::stream::Collect`.
+    Variant(&'static str),
+    /// A function that folds each item into a value.
+    Fold(TokenStream),
 }
 
 /// The type of the items of a stream.
@@ -29,23 +37,32 @@ pub(crate) enum StreamItem {
 /// The values of `collect`, and the variants that they are.
 const COLLECTS: [(&str, &str); 3] = [("all", "All"), ("lines", "Lines"), ("last", "Last")];
 
-/// Reads the value of `collect = ".."`.
-pub(crate) fn collect(option: &Opt, errors: &mut Diagnostics) -> Option<(&'static str, Span)> {
-    let text = option.string(errors)?;
-    let value = text.value();
-    if let Some((_, variant)) = COLLECTS.iter().find(|(name, _)| *name == value) {
-        return Some((variant, text.span()));
+/// Reads the value of `collect = ".."` or `collect = add`.
+pub(crate) fn collect(option: &Opt, errors: &mut Diagnostics) -> Option<(CollectModel, Span)> {
+    let value = args::ungrouped(option.value.clone());
+    let Ok(literal) = syn::parse2::<syn::Lit>(value.clone()) else {
+        let span = args::span_of(&value, option.ident.span());
+        return Some((CollectModel::Fold(value), span));
+    };
+    let name = match &literal {
+        syn::Lit::Str(text) => text.value(),
+        _ => String::new(),
+    };
+    if let Some((_, variant)) = COLLECTS.iter().find(|(known, _)| *known == name) {
+        return Some((CollectModel::Variant(variant), literal.span()));
     }
-    let error = errors.error(&text, format!("a stream cannot be collected as `\"{value}\"`"));
-    match nearest(&value, COLLECTS.iter().map(|(name, _)| *name)) {
+    let error = errors.error(&literal, format!("a stream cannot be collected as `{value}`"));
+    match nearest(&name, COLLECTS.iter().map(|(known, _)| *known)) {
         Some(near) => error.help(format!("did you mean `collect = \"{near}\"`?")),
-        None => error.help("the values are \"all\", \"lines\" and \"last\""),
+        None => error.help(
+            "write \"all\", \"lines\", \"last\", or a function `fn(Sum, &Item) -> Sum` without quotes: `collect = add`",
+        ),
     };
     None
 }
 
 /// Returns the stream that a type is by its spelling, or by an option that says what is collected.
-pub(crate) fn of(output: Option<&Type>, collect: Option<&'static str>) -> Option<StreamModel> {
+pub(crate) fn of(output: Option<&Type>, collect: Option<CollectModel>) -> Option<StreamModel> {
     let output = output?;
     let (stream, item) = match spelled(output) {
         Some(found) => found,
@@ -55,7 +72,8 @@ pub(crate) fn of(output: Option<&Type>, collect: Option<&'static str>) -> Option
         }
         None => return None,
     };
-    Some(StreamModel { collect: collect.unwrap_or("All"), stream: stream.to_token_stream(), item })
+    let collect = collect.unwrap_or(CollectModel::Variant("All"));
+    Some(StreamModel { collect, stream: stream.to_token_stream(), item })
 }
 
 /// Returns the type of a stream and that of its items, through `Result`, `Pin` and `Box`.

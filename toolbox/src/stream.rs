@@ -25,9 +25,10 @@
 //! | stream from a closure | [`Tool::from_stream`] |
 //! | take items before the call ends | [`ToolContext::with_outputs`](crate::ToolContext::with_outputs), [`EventKind::ToolOutput`](crate::event::EventKind::ToolOutput) |
 //! | choose what is collected | [`Collect`], `#[tool(collect = "last")]` |
+//! | fold the items into a value | `#[tool(collect = add)]`, [`Tool::from_folded_stream`] |
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -93,17 +94,9 @@ pub async fn collect<S: Stream>(
     let is_shown = context.shows_outputs();
     let mut at_once = 0;
     loop {
-        let next = poll_fn(|task| {
-            if at_once == AT_ONCE {
-                at_once = 0;
-                task.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            let next = stream.as_mut().poll_next(task);
-            at_once = if next.is_ready() { at_once + 1 } else { 0 };
-            next
-        });
-        let Some(item) = next.await else { return collected.end(call.has_output_schema()) };
+        let Some(item) = next(stream.as_mut(), &mut at_once).await else {
+            return collected.end(call.has_output_schema());
+        };
         let item = finish(item);
         if item.is_error() {
             return collected.failed(item);
@@ -116,6 +109,66 @@ pub async fn collect<S: Stream>(
             return collected.stopped();
         }
     }
+}
+
+/// Folds the items of a stream into a value: each goes out as it comes, and the result is that
+/// value.
+///
+/// A failure among the items ends the stream: it is the result, with what came before it.
+#[doc(hidden)]
+pub async fn fold<S: Stream, T>(
+    call: &HandlerCall<'_>,
+    stream: S,
+    start: T,
+    add: impl Fn(T, S::Item) -> (T, ToolResult),
+    finish: impl Fn(T) -> ToolResult,
+) -> ToolResult {
+    let context = call.context;
+    let mut stream = pin!(stream);
+    let mut folded = Collected { collect: Collect::Last, ..Collected::default() };
+    let is_shown = context.shows_outputs();
+    let (mut sum, mut at_once) = (start, 0);
+    loop {
+        let Some(item) = next(stream.as_mut(), &mut at_once).await else {
+            folded.items = Items::Last(Box::new(finish(sum)));
+            return folded.end(call.has_output_schema());
+        };
+        let item = {
+            let (next, item) = add(sum, item);
+            sum = next;
+            item
+        };
+        if item.is_error() {
+            folded.items = Items::Last(Box::new(finish(sum)));
+            return folded.failed(item);
+        }
+        folded.is_untrusted |= item.is_untrusted();
+        if is_shown {
+            context.put_out(folded.count, item.content().to_vec()).await;
+        }
+        folded.count += 1;
+        if folded.count > MAX_ITEMS {
+            folded.items = Items::Last(Box::new(finish(sum)));
+            return folded.stopped();
+        }
+    }
+}
+
+/// Waits for the next item, and lets others of the runtime have their turn after some that came at
+/// once.
+#[inline]
+async fn next<S: Stream>(mut stream: Pin<&mut S>, at_once: &mut u32) -> Option<S::Item> {
+    poll_fn(|task| {
+        if *at_once == AT_ONCE {
+            *at_once = 0;
+            task.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let next = stream.as_mut().poll_next(task);
+        *at_once = if next.is_ready() { *at_once + 1 } else { 0 };
+        next
+    })
+    .await
 }
 
 /// The items so far.
@@ -371,6 +424,62 @@ impl Tool {
         }));
         let tool = made(Self::of_input::<Args>(name, description, handler));
         match schema_of(Collect::All, F::Item::output_schema()) {
+            Some(schema) => tool.with_output_schema(schema),
+            None => tool,
+        }
+    }
+
+    /// Returns a tool as [`Tool::from_stream`] does, whose result is what `folding` makes of the items:
+    /// it gets the value so far, at first the default of its type, and the next item.
+    ///
+    /// An item that is a failure ends the stream; the result is that failure, with the value so
+    /// far.
+    ///
+    /// ```
+    /// use futures_util::stream;
+    /// use serde_json::Value;
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let lines = |_: Value| stream::iter(["one".to_owned(), "three".to_owned()]);
+    /// let longest = |most: usize, line: &String| most.max(line.len());
+    /// let tool = Tool::from_folded_stream("longest", "Finds the longest line", lines, longest);
+    /// let result = ToolBox::from(tool).call(ToolCall::new("1", "longest", "{}")).await;
+    /// assert_eq!(result.text(), "5");
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Tool::from_stream`].
+    #[track_caller]
+    pub fn from_folded_stream<Args, Form, F, T>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: F,
+        folding: impl Fn(T, &F::Item) -> T + Send + Sync + 'static,
+    ) -> Self
+    where
+        Args: ToolInput + DeserializeOwned + Send,
+        F: StreamFn<Args, Form>,
+        T: IntoToolResult + Default + Send,
+    {
+        let shared = Arc::new((function, folding));
+        let handler = BoxedHandler::Async(Arc::new(move |call| {
+            let shared = Arc::clone(&shared);
+            Box::pin(async move {
+                let args = match call.read_whole() {
+                    Ok(args) => args,
+                    Err(refusal) => return refusal,
+                };
+                let (function, folding) = &*shared;
+                let stream = function.stream(call.context, args);
+                let add = |sum, item| (folding(sum, &item), item.into_tool_result());
+                fold(call, stream, T::default(), add, IntoToolResult::into_tool_result).await
+            })
+        }));
+        let tool = made(Self::of_input::<Args>(name, description, handler));
+        match T::output_schema() {
             Some(schema) => tool.with_output_schema(schema),
             None => tool,
         }

@@ -14,6 +14,12 @@ fn follow() -> impl Stream<Item = String> {
 }
 
 /// Reads a log.
+#[tool(collect = 7)]
+fn number() -> impl Stream<Item = String> {
+    stream::iter([String::new()])
+}
+
+/// Reads a log.
 #[tool(collect = "all")]
 fn list() -> Vec<String> {
     vec![]

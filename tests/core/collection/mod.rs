@@ -1,5 +1,6 @@
 //! Boxes as collections of tools.
 
 mod available;
+mod deprecated;
 mod registry;
 mod renamed;

@@ -48,6 +48,8 @@ fn a_call_by_an_old_name_runs_the_tool_and_names_the_new_one() {
     assert!(wrong.text().ends_with(NOTE), "{}", wrong.text());
     assert!(toolbox.check(&ToolCall::new("1", "find", r#"{"words":"a"}"#)).is_ok());
     assert_eq!(toolbox.names(), ["search"]);
+    let own = |old: &str| (old.to_owned(), "search".to_owned());
+    assert_eq!(toolbox.old_names(), [own("find"), own("lookup")]);
     let listed = toolbox.definitions_for(Dialect::Mcp);
     assert!(!listed.json().contains("lookup"), "{}", listed.json());
     assert!(called(&toolbox, "lokup", "{}").text().ends_with("the nearest names are search"));
@@ -147,6 +149,7 @@ fn an_old_name_goes_with_its_tool() {
     assert_eq!((is_there("seek"), is_there("find")), (true, false));
     toolbox.unregister("search");
     assert!(!is_there("seek"));
+    assert!(toolbox.old_names().is_empty());
     let context = ToolContext::new();
     let call = ToolCall::new("1", "lib_lookup", r#"{"words":"b"}"#);
     assert!(now(other.call_in(&context, call)).text().starts_with("found b\n"));

@@ -403,6 +403,12 @@ fn tools_that_come_and_go() {
     let version = |text: &str| of(|tool| tool.with_version(text), &json!({"type": "object"}));
     check(version("2").changes_since(&version("1")), &["wording: t: `version` changed"]);
     check(version("2").changes_since(&version("2")), &[]);
+    let plain = of(|tool| tool, &json!({"type": "object"}));
+    let ends = |note: &str| of(|tool| tool.deprecated(note), &json!({"type": "object"}));
+    let found = ends("").changes_since(&plain);
+    assert!(found.iter().all(|change| change.kind == Wording) && found.len() == 3, "{found:?}");
+    let found = ends("use `u`").changes_since(&ends(""));
+    assert!(found.iter().all(|change| change.kind == Wording) && found.len() == 2, "{found:?}");
 }
 
 /// What would take too long is not decided, and breaks.

@@ -5,6 +5,7 @@ use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolbox::ToolCall;
 use toolbox::mcp::ServerConfig;
 
 use super::support::Mounted;
@@ -283,25 +284,34 @@ async fn an_odd_member_of_a_definition_is_left_out_and_told() {
 }
 
 #[tokio::test]
-async fn a_version_is_read_from_the_meta_of_a_definition() {
+async fn a_version_and_an_end_are_read_from_the_meta_of_a_definition() {
     let cases = [
-        (r#"{"fastmcp":{"tags":[],"version":"1.4.0"}}"#, Some("1.4.0")),
-        (r#"{"fastmcp":{"version":2}}"#, Some("2")),
-        (r#"{"fastmcp":{"version":""}}"#, None),
-        (r#"{"fastmcp":{"version":["2"]}}"#, None),
-        (r#"{"fastmcp":"2"}"#, None),
-        (r#"{"version":"2"}"#, None),
+        (r#"{"fastmcp":{"tags":[],"version":"1.4.0"}}"#, Some("1.4.0"), None),
+        (r#"{"fastmcp":{"version":2}}"#, Some("2"), None),
+        (r#"{"fastmcp":{"version":""}}"#, None, None),
+        (r#"{"fastmcp":{"version":["2"]}}"#, None, None),
+        (r#"{"fastmcp":"2"}"#, None, None),
+        (r#"{"version":"2","deprecated":true}"#, None, None),
+        (r#"{"fastmcp":{"version":"2","deprecated":"use `u`"}}"#, Some("2"), Some("use `u`")),
+        (r#"{"fastmcp":{"deprecated":true}}"#, None, Some("")),
+        (r#"{"fastmcp":{"deprecated":false}}"#, None, None),
+        (r#"{"fastmcp":{"deprecated":["u"]}}"#, None, None),
     ];
     let tools: Vec<String> = (cases.iter().enumerate())
-        .map(|(at, (meta, _))| {
+        .map(|(at, (meta, ..))| {
             format!(r#"{{"name":"t{at}","inputSchema":{{"type":"object"}},"_meta":{meta}}}"#)
         })
         .collect();
     let mounted =
         mounted(format!("[{}]", tools.join(",")), r#""result":{"content":[]}"#, false).await;
-    for (at, (meta, expected)) in cases.iter().enumerate() {
-        let tool = mounted.toolbox.get(&format!("s_t{at}")).expect("the tool");
-        assert_eq!(tool.definition().version().as_deref(), *expected, "{meta}");
+    for (at, (meta, version, deprecated)) in cases.iter().enumerate() {
+        let name = format!("s_t{at}");
+        let tool = mounted.toolbox.get(&name).expect("the tool");
+        assert_eq!(tool.definition().version().as_deref(), *version, "{meta}");
+        assert_eq!(tool.definition().deprecated(), *deprecated, "{meta}");
+        // The server says so in its results, if it does.
+        let result = mounted.toolbox.call(ToolCall::new("1", &name, "{}")).await;
+        assert!(!result.text().contains("deprecated"), "{meta}: {}", result.text());
     }
     mounted.close().await;
 }

@@ -3,6 +3,7 @@
 use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::agent::Agent;
+use toolbox::definition::Icon;
 use toolbox::mcp::Service;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
@@ -319,6 +320,31 @@ async fn tools_for_apps_are_kept_from_models() {
     assert_eq!(found.references(), ["later"]);
 }
 
+/// Draws.
+#[tool(
+    icons = ["https://example.com/pen.png", Icon::new("data:image/png;base64,AA==").with_mime_type("image/png")],
+    meta("com.example/team" = "release", "com.example/cost" = 3),
+    version = "2"
+)]
+fn pen() {}
+
+#[tokio::test]
+async fn icons_and_meta_of_the_macro_reach_the_versions_that_know_them() {
+    let icons = json!([
+        {"src": "https://example.com/pen.png"},
+        {"src": "data:image/png;base64,AA==", "mimeType": "image/png"},
+    ]);
+    let meta = json!({
+        "com.example/team": "release", "com.example/cost": 3, "fastmcp": {"version": "2"},
+    });
+    for era in ERAS {
+        let mut peer = Peer::connect(Service::new(ToolBox::from(pen::tool())), era).await;
+        let list = peer.request("tools/list", json!({})).await;
+        let tool = &list["result"]["tools"][0];
+        assert_eq!((&tool["icons"], &tool["_meta"]), (&icons, &meta), "{era:?}: {list}");
+    }
+}
+
 /// Reads the log.
 #[tool(version = "1.4.0")]
 fn versioned() {}
@@ -337,6 +363,11 @@ async fn a_version_is_in_the_meta_of_a_definition_as_fastmcp_writes_it() {
             json!({"fastmcp": {"tags": ["a"], "version": "2"}, "b": 1}),
         ),
         (plain().with_meta("fastmcp", 7).with_version("2"), json!({"fastmcp": {"version": "2"}})),
+        (
+            plain().with_version("2").deprecated("use `u`"),
+            json!({"fastmcp": {"version": "2", "deprecated": "use `u`"}}),
+        ),
+        (plain().deprecated(""), json!({"fastmcp": {"deprecated": true}})),
         (plain(), Value::Null),
     ];
     for (tool, expected) in cases {

@@ -4,6 +4,10 @@ import { Store } from "./store";
 export interface ToolSummary {
   name: string;
   title: string | null;
+  /** The names that it had before. */
+  replaces: string[];
+  /** What to use instead; empty if nothing says that, null if it is not deprecated. */
+  deprecated: string | null;
   server: string | null;
   tags: string[];
   description: string;

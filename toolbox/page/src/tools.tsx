@@ -219,6 +219,7 @@ function Row({ tool, hit }: { tool: ToolSummary; hit: Hit | null }) {
         <Line text={tool.name} />
         {tool.approval && <span class="mark">asks</span>}
         {tool.destructive && <span class="mark warn">destructive</span>}
+        {tool.deprecated !== null && <span class="mark warn">deprecated</span>}
         {!tool.permitted && <span class="mark warn">forbidden</span>}
         {tool.lints > 0 && <span class="mark">{tool.lints} lint{tool.lints > 1 ? "s" : ""}</span>}
       </span>
@@ -268,6 +269,11 @@ function One(props: { name: string; mode: "tools" | "try"; hit: Hit | null }) {
           {other === "try" ? "Try it" : "Definition"}
         </a>
       </header>
+      {detail.name !== props.name && (
+        <p role="note">
+          <Line text={props.name} /> is now <Line text={detail.name} />: call it by that name.
+        </p>
+      )}
       {detail.title && (
         <p>
           <Line text={detail.title} />
@@ -301,8 +307,12 @@ function Definition({ detail, hit }: { detail: Detail; hit: Hit | null }) {
     [detail.blocking, "runs on a thread of its own"],
     [detail.background, "runs in the background"],
     [detail.durable, "outlives the process"],
+    [detail.deprecated !== null, `deprecated${detail.deprecated ? `: ${visible(detail.deprecated)}` : ""}`],
     [!detail.permitted, "may not be called"],
   ];
+  if (detail.replaces.length > 0) {
+    facts.push(`had the name ${detail.replaces.map(visible).join(", ")} before`);
+  }
   facts.push(...flags.filter(([holds]) => holds).map(([, text]) => text));
   return (
     <>

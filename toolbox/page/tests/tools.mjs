@@ -1,6 +1,7 @@
 // The tab *Tools*.
 import assert from "node:assert/strict";
-import { accessible, flow, go } from "./harness.mjs";
+import { accessible, context, flow, go, open } from "./harness.mjs";
+import { startProgram } from "./programs.mjs";
 
 export function register(program, session) {
   flow("tools: every tool is listed, in order, with its tokens", async () => {
@@ -60,6 +61,27 @@ export function register(program, session) {
     await page.getByText("may destroy; needs approval").waitFor();
     await go(page, "tools/panics");
     await page.getByText("is described as").waitFor();
+  });
+
+  flow("tools: what is deprecated is marked, and an old name leads to its tool", async () => {
+    const own = await startProgram("own-program", ["serve", "--http", "127.0.0.1:0", "--page"], { environment: { RENAMED: "1" } });
+    try {
+      const page = await open(await context(), own);
+      await go(page, "tools/glance");
+      await page.getByText("deprecated: use `seek`").first().waitFor();
+      const options = page.getByRole("listbox", { name: "Tools" }).getByRole("option");
+      const [glance, seek] = ["glance", "seek"].map((name) => options.filter({ hasText: new RegExp(`^${name}`) }));
+      assert.equal(await glance.getByText("deprecated", { exact: true }).count(), 1);
+      assert.equal(await seek.getByText("deprecated", { exact: true }).count(), 0);
+      await go(page, "tools/look");
+      await page.getByRole("note").filter({ hasText: "look is now seek" }).waitFor();
+      await page.getByText("had the name look, find before").waitFor();
+      await go(page, "tools/seek");
+      await page.getByText("had the name look, find before").waitFor();
+      assert.equal(await page.getByRole("note").count(), 0);
+    } finally {
+      await own.stop();
+    }
   });
 
   flow("tools: an unknown tool is refused in words", async () => {

@@ -1,6 +1,7 @@
 // The tab *Try*.
 import assert from "node:assert/strict";
-import { accessible, call, fill, flow, tryTool, written } from "./harness.mjs";
+import { accessible, call, context, fill, flow, go, open, tryTool, written } from "./harness.mjs";
+import { startProgram } from "./programs.mjs";
 
 /** The kinds of arguments: a tool, arguments, and a part of the result. */
 const KINDS = [
@@ -101,6 +102,40 @@ export function register(program, session) {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await page.getByRole("region", { name: "Result" }).getByText("cancelled").first().waitFor();
+  });
+
+  flow("try: items of a stream are rows that grow, and stay out of the result", async () => {
+    const own = await startProgram("own-program", ["serve", "--http", "127.0.0.1:0", "--page"], { environment: { PARTS: "1" } });
+    try {
+      const page = await open(await context(), own);
+      await go(page, "try/ticks");
+      const items = page.getByRole("list", { name: "Items so far" });
+      const result = page.getByRole("region", { name: "Result" });
+      // Before the end, while the tool waits.
+      await fill(page, { to: 3, waits: true });
+      await page.getByRole("button", { name: "Call", exact: true }).click();
+      await items.getByRole("listitem").nth(2).waitFor();
+      assert.deepEqual(await items.getByRole("listitem").allInnerTexts(), ["0", "1", "2"]);
+      await page.getByRole("button", { name: "Cancel", exact: true }).click();
+      await result.getByText("cancelled").first().waitFor();
+      assert.equal(await items.count(), 0);
+      // The result is what was collected; an error ends it.
+      await fill(page, { to: 3 });
+      assert.match(await (await call(page)).innerText(), /Done[\s\S]*0[\s\S]*1[\s\S]*2/);
+      await fill(page, { to: 2, fails: true });
+      assert.match(await (await call(page)).innerText(), /Failed[\s\S]*it broke/);
+      // Of many the last ones are shown, each with its number.
+      await fill(page, { to: 5000, waits: true });
+      await page.getByRole("button", { name: "Call", exact: true }).click();
+      await items.getByText("4999", { exact: true }).waitFor();
+      const shown = await items.getByRole("listitem").allInnerTexts();
+      assert.ok(shown.length < 1000, `${shown.length} rows`);
+      assert.equal(await items.getByRole("listitem").last().getAttribute("value"), "5000");
+      await accessible(page, "items");
+      await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    } finally {
+      await own.stop();
+    }
   });
 
   flow("try: a page that is closed cancels its call", async () => {

@@ -33,6 +33,7 @@ pub struct Meta {
     pub title: Option<&'static str>,
     pub version: Option<&'static str>,
     pub replaces: &'static [&'static str],
+    pub deprecated: Option<&'static str>,
     pub timeout: Option<Duration>,
     pub result_tokens: Option<usize>,
     pub annotations: [Option<bool>; 4],
@@ -79,6 +80,7 @@ impl Meta {
         title: None,
         version: None,
         replaces: &[],
+        deprecated: None,
         timeout: None,
         result_tokens: None,
         annotations: [None; 4],
@@ -116,6 +118,9 @@ impl Meta {
         definition.tags = self.tags.iter().map(|&tag| tag.to_owned()).collect();
         definition.deferred = self.deferred;
         definition.output_schema = output.map(Into::into);
+        if let Some(note) = self.deprecated {
+            definition.deprecate(note);
+        }
         let tool = made(Tool::from_parts(definition, handler, described.signature, Origin::here()));
         let mut tool =
             tool.with_examples(described.examples).with_requirements(described.requirements);

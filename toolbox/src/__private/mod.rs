@@ -4,6 +4,7 @@
 mod beside;
 mod kind;
 mod made;
+mod presentation;
 mod receiver;
 mod streams;
 
@@ -33,10 +34,15 @@ pub use crate::arguments::signature::SignatureBuilder;
 pub use crate::arguments::slot::{CheckedSlot, Fill, LentSlot, OwnedSlot, Peek, checked};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
 pub use crate::call::CheckResult;
+pub use crate::definition::Icon;
 pub use crate::future::BoxFuture;
 pub use crate::tool::SetOffers;
+pub use presentation::{MetaValue, ToolIcon};
 pub use receiver::ToolReceiver;
-pub use streams::{Collect, CollectedStream, NoItems, Streamed, collect, schema_of, streamed};
+pub use streams::{
+    Collect, CollectedStream, Fold, FoldFn, NoItems, Streamed, collect, fold, fold_of, schema_of,
+    streamed,
+};
 
 /// Items that expansions bring into scope: traits for their methods, and names that compiler
 /// messages display where the user's own code stands, each behind `__` so that it hides nothing.
@@ -55,6 +61,7 @@ pub mod names {
         tool_future_must_be_send as __must_be_send, two_prompts_of_one_name as __distinct_prompt,
         two_resources_of_one_uri as __distinct_resource, two_tools_of_one_name as __distinct,
     };
+    pub use super::presentation::{MetaValue as __Meta, ToolIcon as __Icon};
     #[cfg(feature = "stream")]
     pub use super::streams::Streaming as _;
     pub use super::streams::{NoStream as _, NoStreamKind as _};

@@ -1,5 +1,7 @@
 //! Streams that functions return, told from other types by autoref specialisation.
 
+use std::marker::PhantomData;
+
 #[cfg(feature = "stream")]
 use futures_core::Stream;
 use serde_json::Value;
@@ -8,9 +10,9 @@ use super::kind::{KindOf, Never, Returned, ToolOutput, returned};
 use crate::call::ToolResult;
 
 #[cfg(feature = "stream")]
-pub use crate::stream::{Collect, collect, schema_of};
+pub use crate::stream::{Collect, collect, fold, schema_of};
 #[cfg(not(feature = "stream"))]
-pub use without_feature::{Collect, collect, schema_of};
+pub use without_feature::{Collect, collect, fold, schema_of};
 
 /// The output of a function that collects a stream.
 #[derive(Debug)]
@@ -38,6 +40,72 @@ impl<S: Stream> KindOf<Streamed<S>> {
 #[must_use]
 pub fn streamed<T>() -> KindOf<Streamed<T>> {
     KindOf::new()
+}
+
+/// A function that folds items into a value.
+#[diagnostic::on_unimplemented(
+    message = "this cannot fold the items of a stream",
+    label = "is no function of the value so far and an item",
+    note = "write `fn add(sum: Sum, item: &Item) -> Sum`, of a `Sum` that has a `Default`"
+)]
+pub trait FoldFn<T, I> {
+    /// Returns the value before the first item.
+    fn start() -> T;
+    /// Returns the value after an item.
+    fn add(&self, sum: T, item: &I) -> T;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F, T, I> FoldFn<T, I> for F
+where
+    F: Fn(T, &I) -> T,
+    T: Default,
+{
+    #[inline]
+    fn start() -> T {
+        T::default()
+    }
+
+    #[inline]
+    fn add(&self, sum: T, item: &I) -> T {
+        self(sum, item)
+    }
+}
+
+/// A function that folds, with its types.
+#[derive(Debug)]
+pub struct Fold<F, T, I>(F, PhantomData<fn(T, &I) -> T>);
+
+/// Returns a function that folds, with its types.
+#[inline]
+pub fn fold_of<T, I, F: FoldFn<T, I>>(fold: F) -> Fold<F, T, I> {
+    Fold(fold, PhantomData)
+}
+
+// The bounds stand at the methods: else each method is an error of its own where one is not met.
+impl<F, T, I> Fold<F, T, I> {
+    /// Returns the value before the first item.
+    #[inline]
+    pub fn start(&self) -> T
+    where
+        F: FoldFn<T, I>,
+    {
+        F::start()
+    }
+
+    /// Returns the value after an item.
+    #[inline]
+    pub fn add(&self, sum: T, item: &I) -> T
+    where
+        F: FoldFn<T, I>,
+    {
+        self.0.add(sum, item)
+    }
+
+    /// Returns the type of the value.
+    pub fn folded(&self) -> KindOf<Returned<T>> {
+        returned()
+    }
 }
 
 /// A type of which items are collected. No type is one: streams have methods of their own.
@@ -133,6 +201,18 @@ mod without_feature {
         _collect: Collect,
         stream: NoItems,
         _finish: impl Fn(Never) -> ToolResult,
+    ) -> ToolResult {
+        match stream {}
+    }
+
+    /// Folds nothing.
+    #[allow(clippy::unused_async, reason = "the expansion awaits it")]
+    pub async fn fold<T>(
+        _call: &HandlerCall<'_>,
+        stream: NoItems,
+        _start: T,
+        _add: impl Fn(T, Never) -> (T, ToolResult),
+        _finish: impl Fn(T) -> ToolResult,
     ) -> ToolResult {
         match stream {}
     }

@@ -543,7 +543,8 @@ impl AgentBuilder {
                 || offered.any(|tool| tool.name == *name)
                 || toolbox.snapshot().definitions().iter().any(|tool| tool.name == *name);
             let own = self.tools.iter().find(|tool| tool.name() == name).cloned();
-            let is_permitted = match own.or_else(|| toolbox.get(name)) {
+            let tool = own.or_else(|| toolbox.get(name));
+            let is_permitted = match &tool {
                 Some(tool) => rules.permit_tool(tool.definition()),
                 None => rules.permit(name),
             };

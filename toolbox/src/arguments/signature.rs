@@ -11,6 +11,7 @@ use super::shapes::Shapes;
 use crate::context::Requirement;
 use crate::definition::Schema;
 use crate::schema::{Policing, write_as_text};
+use crate::text;
 
 /// Collects the description of a tool's arguments from a macro expansion, in order.
 #[derive(Debug, Default)]
@@ -106,6 +107,12 @@ impl ArgumentBuilder {
         let examples: Vec<Value> = examples.into_iter().flatten().collect();
         self.keywords.push(Keyword::Plain("examples", Value::Array(examples)));
         self
+    }
+
+    /// Marks the argument as deprecated; `note` says what to give instead, and may be empty.
+    pub fn deprecated(&mut self, note: &str) -> &mut Self {
+        self.description = text::deprecated(&self.description, note).into();
+        self.keyword("deprecated", true)
     }
 
     /// Makes the fields of this argument's type arguments of their own.

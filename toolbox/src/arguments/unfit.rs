@@ -245,7 +245,7 @@ pub trait TakeUnkeyed<Taken> {
 #[diagnostic::on_unimplemented(
     message = "`#[arg(..)]` on an argument that the program supplies",
     label = "the model is told nothing of a `{Taken}`",
-    note = "take `#[arg(..)]` out: it describes and bounds what the model fills in"
+    note = "take `#[arg(..)]` or `#[deprecated]` out: they describe and bound what the model fills in"
 )]
 pub trait TakeSupplied<Taken>: Sized {
     #[doc(hidden)]

@@ -48,7 +48,8 @@ pub(super) async fn call(
             return Outcome::failed(Exit::Usage, format!("{what}; {next} says what it takes"));
         }
     };
-    let mut toolbox = source.toolbox.filtered(|other| other.name() == wanted.tool);
+    let own = tool.name().to_owned();
+    let mut toolbox = source.toolbox.filtered(|other| other.name() == own);
     if save.is_some() {
         toolbox = toolbox.with_whole_results();
     }
@@ -64,7 +65,7 @@ pub(super) async fn call(
     let call = toolbox.call_in(&context, ToolCall::new("1", name.as_str(), arguments));
     let print = |item: OutputItem| {
         // A call that the tool makes itself may stream as well.
-        if item.tool == name {
+        if item.tool == own {
             is_printed = true;
             progress.hidden(|| printed(&shown(&item.content)));
         }

@@ -338,7 +338,7 @@ async fn close(source: &ToolSource) {
 async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
     let paint = Paint::of_output();
     match command {
-        CommonCommand::List => tools::list(source, paint),
+        CommonCommand::List { old_names } => tools::list(source, old_names, paint),
         CommonCommand::Search { query, regex, limit } => {
             let _work = Progress::of_work("searching");
             tools::search(source, &query, regex, limit, paint)

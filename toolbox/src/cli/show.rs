@@ -17,7 +17,13 @@ use crate::tool::Tool;
 
 pub(super) fn show(source: &ToolSource, name: &str, paint: Paint) -> Outcome {
     match source.tool(name) {
-        Some(tool) => Outcome::fine(page(&tool, &source.program, paint), described(&tool)),
+        Some(tool) => {
+            let mut text = page(&tool, &source.program, paint);
+            if tool.name() != name {
+                text.insert_str(0, &format!("`{}` is now `{}`\n\n", line(name), line(tool.name())));
+            }
+            Outcome::fine(text, described(&tool))
+        }
         None => unknown(source, name),
     }
 }
@@ -41,7 +47,7 @@ fn page(tool: &Tool, program: &str, paint: Paint) -> String {
     text
 }
 
-/// Returns the server of a tool, its version, its effects and its size.
+/// Returns the server of a tool, its version, its old names, its end, its effects and its size.
 fn facts(tool: &Tool) -> Vec<String> {
     let definition = tool.definition();
     let mut facts = Vec::new();
@@ -52,6 +58,15 @@ fn facts(tool: &Tool) -> Vec<String> {
     }
     if let Some(version) = definition.version() {
         facts.push(format!("version {}", line(&version)));
+    }
+    if !definition.replaces.is_empty() {
+        let old: Vec<_> =
+            definition.replaces.iter().map(|old| format!("`{}`", line(old))).collect();
+        facts.push(format!("replaces {}", old.join(", ")));
+    }
+    if let Some(note) = definition.deprecated() {
+        let note = if note.is_empty() { String::new() } else { format!(": {}", line(note)) };
+        facts.push(format!("deprecated{note}"));
     }
     let annotations = definition.annotations;
     let statements = [

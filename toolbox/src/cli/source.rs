@@ -43,9 +43,10 @@ impl ToolSource {
         self.toolbox.tools().into_iter().filter(permitted).collect()
     }
 
-    /// Returns the tool of a name, if it may be called.
+    /// Returns the tool of a name, or that had it before, if it may be called.
     pub(super) fn tool(&self, name: &str) -> Option<Tool> {
-        self.tools().into_iter().find(|tool| tool.name() == name)
+        let own = self.toolbox.called(name)?;
+        self.tools().into_iter().find(|tool| tool.name() == own.name())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `list` and `search`.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -14,16 +15,33 @@ use crate::tool::Tool;
 /// The maximum length of a description beside a name, in characters.
 const SUMMARY: usize = 100;
 
-pub(super) fn list(source: &ToolSource, paint: Paint) -> Outcome {
+/// Lists the tools; with `old_names` also the names that they had before, each after its tool.
+pub(super) fn list(source: &ToolSource, old_names: bool, paint: Paint) -> Outcome {
     let tools = source.tools();
-    let value = json!({"tools": tools.iter().map(described).collect::<Vec<_>>()});
-    let text = columns(tools.iter().map(|tool| (tool.name(), tool.description())), paint);
+    let mut value = json!({"tools": tools.iter().map(described).collect::<Vec<_>>()});
+    let mut rows: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    for tool in &tools {
+        rows.push((tool.name(), about(tool)));
+        for old in tool.definition().replaces.iter().filter(|_| old_names) {
+            rows.push((old, format!("is now `{}`", tool.name()).into()));
+            value["old_names"][old] = tool.name().into();
+        }
+    }
+    let text = columns(rows.iter().map(|(name, about)| (*name, &**about)), paint);
     let mut outcome = Outcome::fine(text, value);
     outcome.exit = exit_of(&source.problems);
     if tools.is_empty() && outcome.exit == Exit::Fine {
         "there are no tools".clone_into(&mut outcome.complaint);
     }
     outcome
+}
+
+/// Returns the description of a tool, after a word where it is deprecated: its end may be cut.
+fn about(tool: &Tool) -> Cow<'_, str> {
+    match tool.definition().deprecated() {
+        Some(_) => format!("(deprecated) {}", tool.description()).into(),
+        None => tool.description().into(),
+    }
 }
 
 pub(super) fn search(

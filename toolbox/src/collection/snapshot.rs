@@ -88,8 +88,11 @@ impl ToolEntry {
             } else {
                 Visibility::of(tool.definition())
             },
-            // The arguments of a closed tool are restored first.
-            at_once: tool.inner().running.is_plain() && !tool.definition().strict,
+            // The arguments of a closed tool are restored first; of a deprecated one, the result
+            // says so.
+            at_once: tool.inner().running.is_plain()
+                && !tool.definition().strict
+                && !tool.definition().may_be_deprecated(),
             aliased: Dialect::ALL.into_iter().any(has_alias),
             offered,
             tool,
@@ -163,6 +166,20 @@ impl Snapshot {
     #[cold]
     pub(crate) fn by_old_name(&self, name: &str) -> Option<&ToolEntry> {
         self.get(self.old_names.get(name)?)
+    }
+
+    /// Returns the names that tools had before, each with the name of the tool that it runs.
+    pub(super) fn old_names(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for tool in self.tools() {
+            for old in &tool.definition().replaces {
+                let runs = self.by_any_name(old);
+                if runs.is_some_and(|entry| entry.tool.name() == tool.name()) {
+                    all.push((old.clone(), tool.name().to_owned()));
+                }
+            }
+        }
+        all
     }
 
     /// Returns the tool that a call by `name` runs.

@@ -420,6 +420,23 @@ impl ToolBox {
         self.snapshot().tools().map(|tool| tool.name().to_owned()).collect()
     }
 
+    /// Returns the names that tools had before, each with the name of the tool that a call by it
+    /// runs, in the order of the tools.
+    ///
+    /// No other list has them: see [`Tool::replaces`].
+    ///
+    /// ```
+    /// use toolbox::{Tool, ToolBox};
+    ///
+    /// let toolbox = ToolBox::from(Tool::new("search", "Searches").call(|_| "").replaces(["find"]));
+    /// assert_eq!(toolbox.names(), ["search"]);
+    /// assert_eq!(toolbox.old_names(), [("find".to_owned(), "search".to_owned())]);
+    /// ```
+    #[must_use]
+    pub fn old_names(&self) -> Vec<(String, String)> {
+        self.snapshot().old_names()
+    }
+
     /// Returns all tools, in order, each with the state of this box bound to it.
     #[must_use]
     pub fn tools(&self) -> Vec<Tool> {

@@ -56,8 +56,10 @@ pub(super) fn compare(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec
             continue;
         }
         all.push(match part.as_str() {
-            "title" | "version" | "description" | "examples" | "tags" | "deferred"
-            | "answered_later" => whole(ChangeKind::Wording, part, &changed(part, was, is)),
+            "title" | "version" | "deprecated" | "description" | "examples" | "tags"
+            | "deferred" | "answered_later" => {
+                whole(ChangeKind::Wording, part, &changed(part, was, is))
+            }
             "callers" => callers(was, is),
             "replaces" if was.is_none() => {
                 whole(ChangeKind::Widening, part, &changed(part, was, is))

@@ -352,6 +352,10 @@ fn parts(definition: &ToolDefinition) -> Map<String, Value> {
     if let Some(version) = definition.version() {
         parts.insert("version".to_owned(), version.into());
     }
+    if let Some(note) = definition.deprecated() {
+        let value = if note.is_empty() { true.into() } else { note.into() };
+        parts.insert("deprecated".to_owned(), value);
+    }
     parts
 }
 

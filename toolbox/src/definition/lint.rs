@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::definition::ToolDefinition;
+use crate::definition::{DeprecatedPart, ToolDefinition};
 
 /// The fewest words of a description that says what a tool does and when to use it.
 const FEWEST_WORDS: usize = 3;
@@ -12,7 +12,8 @@ const FEWEST_WORDS: usize = 3;
 /// The most characters of a description; hosts and providers cut longer ones.
 const MOST_CHARACTERS: usize = 2_000;
 
-/// A lint on a tool definition: a description that is missing, too short or too long.
+/// A lint on a tool definition: a description that is missing, too short or too long, and what is
+/// deprecated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lint {
@@ -39,6 +40,17 @@ pub enum Lint {
         /// The argument.
         argument: String,
     },
+    /// The tool is deprecated, or an argument or a value of one.
+    Deprecated {
+        /// The tool.
+        tool: String,
+        /// The path of the argument, such as `filters[].since`; `None` for the tool itself.
+        argument: Option<String>,
+        /// The value of the argument, if only that is deprecated.
+        value: Option<String>,
+        /// What to use instead; empty if nothing says that.
+        note: String,
+    },
 }
 
 impl fmt::Display for Lint {
@@ -63,13 +75,26 @@ impl fmt::Display for Lint {
                     "argument `{argument}` of tool `{tool}` has no description: write a doc comment above it"
                 )
             }
+            Self::Deprecated { tool, argument, value, note } => {
+                if let Some(value) = value {
+                    write!(f, "value `{value}` of ")?;
+                }
+                if let Some(argument) = argument {
+                    write!(f, "argument `{argument}` of ")?;
+                }
+                write!(f, "tool `{tool}` is deprecated: ")?;
+                if note.is_empty() {
+                    return f.write_str("say in its description what to use instead");
+                }
+                f.write_str(note)
+            }
         }
     }
 }
 
 impl ToolDefinition {
     /// Returns the lints: a description of fewer than three words, descriptions of more than 2 000
-    /// characters, arguments without a description.
+    /// characters, arguments without a description, what is deprecated.
     #[must_use]
     pub fn lints(&self) -> Vec<Lint> {
         let mut lints = Vec::new();
@@ -107,6 +132,14 @@ impl ToolDefinition {
                 let (tool, argument) = (self.name.clone(), argument.clone());
                 lints.push(Lint::UndescribedArgument { tool, argument });
             }
+        }
+        if let Some(note) = self.deprecated() {
+            let (tool, note) = (self.name.clone(), note.to_owned());
+            lints.push(Lint::Deprecated { tool, argument: None, value: None, note });
+        }
+        for DeprecatedPart { path, value, note } in self.deprecated_parts() {
+            let tool = self.name.clone();
+            lints.push(Lint::Deprecated { tool, argument: Some(path), value, note });
         }
         lints
     }

@@ -11,6 +11,8 @@ use serde::de::DeserializeSeed;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::schema::walk;
+
 /// The deepest value that is kept as text. Deeper text could not be read again.
 const MAX_DEPTH: usize = 100;
 
@@ -66,6 +68,27 @@ impl Schema {
 }
 
 impl Schema {
+    /// Returns `true` if a keyword of the schema, or a name in it, is `word`.
+    pub(crate) fn mentions(&self, word: &str) -> bool {
+        match (&*self.0.text, self.0.value.get()) {
+            ("", Some(value)) => {
+                let mut is_there = false;
+                walk::each(value, &mut |map| is_there |= map.contains_key(word));
+                is_there
+            }
+            (text, _) => {
+                let mut rest = text;
+                while let Some((before, after)) = rest.split_once(word) {
+                    if before.ends_with('"') && after.starts_with('"') {
+                        return true;
+                    }
+                    rest = after;
+                }
+                false
+            }
+        }
+    }
+
     /// Returns `true` if the schema marks a value as secret, as `find` says the first time.
     pub(crate) fn has_secrets(&self, find: impl FnOnce(&Value) -> bool) -> bool {
         *self.0.has_secrets.get_or_init(|| find(&self.read()))

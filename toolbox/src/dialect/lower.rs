@@ -23,6 +23,7 @@ use super::grouped::{grouped, namespace_in};
 use super::names::outbound_name;
 use crate::definition::ToolDefinition;
 use crate::schema::walk::Object;
+use crate::text;
 
 /// Turns a definition into the entry of one provider's tool list.
 ///
@@ -78,6 +79,10 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
     let own = translate::translated(&own, &mut losses);
     let mut rooted = root::single_object(&own, &mut losses);
     translate::followed_references(&mut rooted.schema, &mut losses);
+    if let Some(note) = definition.deprecated() {
+        description = text::deprecated(&description, note);
+        rooted.schema.shift_remove("deprecated");
+    }
     if let Some(note) = &rooted.note {
         description = notes::joined(&description, note);
     }

@@ -375,7 +375,7 @@ impl ToolBox {
     ) -> Result<(), ToolResult> {
         let Some(auditor) = &self.shared.settings.auditor else { return Ok(()) };
         let snapshot = self.shared.current.load_full();
-        let entry = snapshot.get(&call.name);
+        let entry = snapshot.by_any_name(&call.name);
         let context = ToolContext {
             call_id: call.id.clone(),
             tool: entry.map(|entry| Arc::clone(entry.tool.shared_definition().arc())),
@@ -394,7 +394,7 @@ impl ToolBox {
         result: ToolResult,
     ) -> ToolResult {
         let snapshot = self.shared.current.load_full();
-        let (entry, text) = (snapshot.get(&call.name), call.arguments.as_str());
+        let (entry, text) = (snapshot.by_any_name(&call.name), call.arguments.as_str());
         let refused = self.refused(call.id, entry, &call.name, text, caller_context, result);
         refused.answer(call.arguments).await
     }

@@ -10,6 +10,7 @@ mod as_tools;
 mod background;
 mod batch;
 mod check;
+mod deprecated;
 mod gate;
 mod in_place;
 mod permits;

@@ -121,6 +121,9 @@ impl OwnedCall {
             } else {
                 call.pass().await
             };
+            if call.is_noted() {
+                result = call.with_deprecations(result);
+            }
             call.bound(&mut result).await;
             call.note(&result);
             if let Some(open) = open {

@@ -14,6 +14,7 @@ use super::bucket::Bucket;
 use super::calls::{OpenCalls, call_inbox};
 use super::connection::Connection;
 use super::error::FleetError;
+use super::offer::OfferedTool;
 use super::options::FleetOptions;
 use super::payload::Payloads;
 use super::remote::{Caller, RemoteTool};
@@ -280,9 +281,11 @@ impl Board {
                 ));
                 continue;
             }
-            let kept = before
-                .get(own)
-                .filter(|kept| kept.digest == offered.digest && toolbox.has(kept.tool.name()));
+            let kept = before.get(own).filter(|kept| {
+                kept.digest == offered.digest
+                    && toolbox.has(kept.tool.name())
+                    && kept.tool.definition().replaces == self.old_names(&offered.tool)
+            });
             let mounted = match kept {
                 Some(kept) => kept.clone(),
                 None => match self.make(&toolbox, &name, &offered) {
@@ -348,7 +351,8 @@ impl Board {
             // A call that waits for approval is deferred by this crate's own words.
             .relaying()
             .from_source(Arc::clone(&self.source))
-            .with_name_at_source(Arc::from(definition.name.as_str()));
+            .with_name_at_source(Arc::from(definition.name.as_str()))
+            .replaces(self.old_names(definition));
         let tool = definition.dress(tool);
         Ok(MountedTool {
             tool: if self.fleet.untrusted {
@@ -360,6 +364,16 @@ impl Board {
             #[cfg(feature = "durable")]
             remote: own,
         })
+    }
+
+    /// Returns the names that a tool had before, as the box has them. One that is the name of a tool
+    /// of the fleet stays that, though nobody offers it now.
+    fn old_names(&self, tool: &OfferedTool) -> Vec<String> {
+        let pins = self.fleet.pins.lock();
+        let free = tool.replaces.iter().filter(|old| pins.get(old).is_none());
+        let prefix = self.fleet.prefix.as_deref().unwrap_or_default();
+        let names = free.map(|old| format!("{prefix}{old}"));
+        names.filter(|old| check_name(old).is_ok()).collect()
     }
 
     fn status(&self) -> FleetStatus {

@@ -33,6 +33,9 @@ pub(super) struct OfferedTool {
     examples: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
+    /// The names that the tool had before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) replaces: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     icons: Vec<Icon>,
     #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
@@ -114,6 +117,7 @@ impl OfferedTool {
             hint_title: definition.hint_title,
             examples: definition.examples,
             tags: definition.tags,
+            replaces: definition.replaces,
             icons: definition.icons,
             grammar: definition.grammar,
             namespace: definition.namespace,

@@ -25,6 +25,17 @@ pub(crate) fn notes(tool: &Tool) -> Vec<String> {
                 };
                 notes.push(format!("{whose} has {characters} characters"));
             }
+            Lint::Deprecated { argument, value, note, .. } => {
+                let value = value.as_ref().map(|value| format!("value `{value}` of "));
+                let whose = match argument {
+                    Some(argument) => {
+                        format!("{}argument `{argument}`", value.unwrap_or_default())
+                    }
+                    None => "it".to_owned(),
+                };
+                let note = if note.is_empty() { String::new() } else { format!(": {note}") };
+                notes.push(format!("{whose} is deprecated{note}"));
+            }
         }
     }
     if !silent.is_empty() {

@@ -99,6 +99,8 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
         "name": tool.name(),
         "title": definition.display_title(),
         "version": definition.version(),
+        "replaces": definition.replaces,
+        "deprecated": definition.deprecated(),
         "server": tool.source(),
         "tags": definition.tags,
         "description": cut(definition.description.trim(), SUMMARY),
@@ -112,9 +114,9 @@ fn summary(toolbox: &ToolBox, tool: &Tool) -> Value {
     })
 }
 
-/// Returns all that is known of a tool.
+/// Returns all that is known of a tool, also by a name that it had before.
 pub(super) fn detail(toolbox: &ToolBox, name: &str) -> Option<Value> {
-    let tool = toolbox.get(name).filter(|tool| toolbox.offers(tool, &UNUSED_CONTEXT))?;
+    let tool = toolbox.called(name).filter(|tool| toolbox.offers(tool, &UNUSED_CONTEXT))?;
     let definition = tool.definition();
     let dialects = DIALECTS.iter().map(|(dialect, label)| {
         let listed = tool.shared_definition().listed(*dialect);

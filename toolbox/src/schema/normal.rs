@@ -53,6 +53,7 @@ fn simplify(schema: &mut Value, close: impl FnOnce(&mut Value)) -> Policing {
         }
         close(schema);
     }
+    walk::each_mut(schema, &mut describe_deprecated);
     walk::each_mut(schema, &mut order);
     policing
 }
@@ -154,7 +155,9 @@ fn collapse(map: &mut Object) {
         if !typed || values.is_empty() || map.contains_key("const") || map.contains_key("enum") {
             continue;
         }
-        let texts = branches.iter().any(|branch| branch.get("description").is_some());
+        let says =
+            |branch: &Value| ["description", "deprecated"].map(|key| branch.get(key).is_some());
+        let texts = branches.iter().any(|branch| says(branch).contains(&true));
         if !texts && distinct == values.len() {
             map.shift_remove(keyword);
             map.insert("enum".to_owned(), Value::Array(values));
@@ -164,6 +167,15 @@ fn collapse(map: &mut Object) {
             }
         }
         map.insert("type".to_owned(), "string".into());
+    }
+}
+
+/// Says in the description what `deprecated` says, which not every provider passes on.
+fn describe_deprecated(map: &mut Object) {
+    if map.get("deprecated").is_some_and(|is_so| *is_so == true) {
+        let own = map.get("description").and_then(Value::as_str).unwrap_or_default();
+        let described = text::deprecated(own, "");
+        map.insert("description".to_owned(), described.into());
     }
 }
 

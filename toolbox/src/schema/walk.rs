@@ -203,7 +203,7 @@ pub(crate) fn choices(branch: &Value) -> Option<Vec<&Value>> {
     for (keyword, value) in map {
         match keyword.as_str() {
             "type" if value == "string" => {}
-            "description" => {}
+            "description" | "deprecated" => {}
             "const" if found.is_none() => found = Some(vec![value]),
             "enum" if found.is_none() => found = Some(value.as_array()?.iter().collect()),
             _ => return None,

@@ -294,7 +294,7 @@ impl Gateway {
             return ToolResult::failure(FailureKind::Infrastructure, "the toolbox is gone");
         };
         let may_show = |tool: &str, key: &str| {
-            toolbox.get(tool).is_some_and(|tool| {
+            toolbox.called(tool).is_some_and(|tool| {
                 let definition = tool.definition();
                 let declared = definition.input_schema.get("properties");
                 !may_hide(Some(definition)) || declared.is_some_and(|all| all.get(key).is_some())
@@ -313,7 +313,7 @@ impl Gateway {
         let call = ToolCall::new(context.call_id(), wanted.name, wanted.arguments);
         let name = call.name.clone();
         let result = toolbox.call_hidden(context, call).await;
-        let Some(tool) = toolbox.get(&name) else { return result };
+        let Some(tool) = toolbox.called(&name) else { return result };
         let definition = tool.definition();
         if result.failure_kind() == Some(FailureKind::InvalidArguments) {
             return with_schema(result, &definition.input_schema);

@@ -5,6 +5,7 @@
 mod boundary;
 #[allow(dead_code, reason = "for MCP and HTTP")]
 mod byte_order;
+mod deprecation;
 mod docs;
 mod halves;
 #[allow(dead_code, reason = "for skills")]
@@ -23,6 +24,7 @@ mod tokens;
 pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
 #[allow(unused_imports, reason = "for MCP and HTTP")]
 pub(crate) use byte_order::without_mark;
+pub(crate) use deprecation::{deprecated, deprecation_note, says_deprecated};
 pub(crate) use docs::for_model;
 pub(crate) use halves::mend_halves;
 #[allow(unused_imports, reason = "for skills")]

@@ -398,8 +398,9 @@ impl Tool {
     /// Returns the tool with these names that it had before, instead of others.
     ///
     /// A call by an old name runs the tool, and a part of its own at the end of the result tells
-    /// the model the new name. Old names are in no list that a model receives; a search finds the
-    /// tool by them. A blacklist that has one forbids the tool; an allow-list has to have the
+    /// the model the new name. Old names are in no list that a model receives, and
+    /// [`ToolBox::old_names`](crate::ToolBox::old_names) lists them; a search finds the tool by
+    /// them. A blacklist that has one forbids the tool; an allow-list has to have the
     /// tool's own name. An old name that is the name of another tool of the box, or an old name of
     /// one, is a [fault](crate::collection::RegisterFault::OldNameTaken); [`Tool::prefixed`]
     /// prefixes the old names as well.
@@ -433,7 +434,9 @@ impl Tool {
     /// Returns the tool with another description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.definition_mut().description = description.into();
+        let definition = self.definition_mut();
+        definition.description = description.into();
+        definition.describe_deprecated();
         self
     }
 
@@ -459,6 +462,30 @@ impl Tool {
     #[must_use]
     pub fn with_version(mut self, version: impl Into<String>) -> Self {
         self.definition_mut().set_version(version.into());
+        self
+    }
+
+    /// Returns the tool so that it is deprecated; `note` says what to use instead, and may be empty.
+    ///
+    /// The model reads it at the end of the description, MCP clients as the `fastmcp.deprecated` of
+    /// the `_meta`, and both as the `deprecated` of the schema. A call runs the tool, and a part of
+    /// its own at the end of the result repeats the note. `#[deprecated]` on a function of
+    /// `#[tool]`, on an argument, a field or a variant does the same for each.
+    ///
+    /// ```
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let find = Tool::new("find", "Searches.").call(|_| "found").deprecated("use `search`");
+    /// assert_eq!(find.description(), "Searches. Deprecated: use `search`");
+    /// assert_eq!(find.definition().deprecated(), Some("use `search`"));
+    /// let result = ToolBox::from(find).call(ToolCall::new("1", "find", "{}")).await;
+    /// assert_eq!(result.text(), "found\n`find` is deprecated: use `search`");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn deprecated(mut self, note: impl AsRef<str>) -> Self {
+        self.definition_mut().deprecate(note.as_ref());
         self
     }
 

@@ -7,6 +7,7 @@
 
 mod check;
 mod conditions;
+mod deprecated;
 mod disclosure;
 mod json;
 mod memo;
@@ -47,6 +48,7 @@ pub(crate) use self::refused::{Subject, refused, violated};
 pub(crate) use self::schema::JsonKinds;
 pub(crate) use self::secrets::{may_hide, shown};
 use crate::call::{Fault, FaultKind, Faults, Repair};
+use crate::definition::DeprecatedPart;
 use crate::schema::walk::MAX_HEIGHT;
 use crate::text::nests_deeper;
 
@@ -154,6 +156,23 @@ fn settle(
     }
     repairs.extend(more);
     CheckOutcome::Repaired { text, repairs }
+}
+
+/// Returns the deprecated parts that the arguments of a call have, the first few.
+pub(crate) fn deprecated_parts(text: &str, schema: &Value) -> Vec<DeprecatedPart> {
+    let limits = ValidationLimits::default();
+    let checked = check_arguments(text, schema, &limits);
+    let text = match &checked {
+        CheckOutcome::Repaired { text, .. } | CheckOutcome::Invalid { text: Some(text), .. } => {
+            text
+        }
+        _ => text,
+    };
+    let Ok(arguments) = serde_json::from_str::<Value>(text) else { return Vec::new() };
+    let mut fits = |value: &Value, alternative: &Value| {
+        conforms(&value.to_string(), alternative, schema, "", &limits).is_empty()
+    };
+    deprecated::parts_of(&arguments, &References::new(schema), &mut fits)
 }
 
 /// Checks the text of one argument against its schema; `root` is the document of references, `path`

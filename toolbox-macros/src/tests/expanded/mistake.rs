@@ -14,5 +14,5 @@ impl search {
     }
 }
 ::core::compile_error! {
-    "unknown option `naem` in `#[tool(...)]`\nhelp: did you mean `name`?\nnote: the options are `name`, `description`, `title`, `version`, `replaces`, `type`, `timeout`, `max_result_tokens`, `collect`, `check`, `available`, `blocking`, `exclusive`, `read_only`, `destructive`, `idempotent`, `open_world`, `background`, `durable`, `approval`, `deferred`, `untrusted`, `tags`, `example`, `crate`"
+    "unknown option `naem` in `#[tool(...)]`\nhelp: did you mean `name`?\nnote: the options are `name`, `description`, `title`, `version`, `replaces`, `type`, `timeout`, `max_result_tokens`, `collect`, `check`, `available`, `blocking`, `exclusive`, `read_only`, `destructive`, `idempotent`, `open_world`, `background`, `durable`, `approval`, `deferred`, `untrusted`, `tags`, `icons`, `meta`, `example`, `crate`"
 }

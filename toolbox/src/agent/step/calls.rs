@@ -96,7 +96,7 @@ impl ActiveRun {
         let mut calls = open.calls().cloned().map(|call| (call, false)).collect();
         let refused = conversation.refuse_beside_handoff(&mut calls);
         let may_poll = |call: &ToolCall| {
-            let tool = conversation.toolbox().get(&made(call).name);
+            let tool = conversation.toolbox().called(&made(call).name);
             tool.is_some_and(|tool| tool.inner().running.polling)
         };
         let mut plan = CallPlan::new(calls, refused, &guards.repeats, may_poll, &leg.events);
@@ -300,7 +300,7 @@ impl RunConversation {
         let again: Vec<(ToolCall, bool)> = failed
             .filter_map(|result| {
                 let (call, _) = calls.iter().find(|(call, _)| call.id == result.call_id())?;
-                let tool = toolbox.get(&call.name)?;
+                let tool = toolbox.called(&call.name)?;
                 let arguments = result.edited().unwrap_or(&call.arguments).clone();
                 let call = ToolCall::new(call.id.as_str(), call.name.as_str(), arguments);
                 tool.definition().annotations.is_idempotent().then_some((call, true))

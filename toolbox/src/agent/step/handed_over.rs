@@ -19,9 +19,12 @@ impl RunConversation {
     /// Returns the target of a call that hands the conversation over, and the call as its tool gets
     /// it.
     fn handoff_target(&self, call: &ToolCall) -> Option<(ToolCall, Arc<HandoffTarget>)> {
-        let call = made(call);
-        let target = HandoffTarget::of(&self.toolbox().get(&call.name)?)?;
-        Some((call.into_owned(), target))
+        let mut call = made(call).into_owned();
+        let tool = self.toolbox().called(&call.name)?;
+        let target = HandoffTarget::of(&tool)?;
+        // Called by an old name, it is the same tool.
+        tool.name().clone_into(&mut call.name);
+        Some((call, target))
     }
 
     /// Refuses, of the calls of one reply, the second that hands the conversation over, and an

@@ -67,7 +67,7 @@ impl ActiveRun {
                 let below = (below, decisions_below(decisions, &call.id));
                 conversation.scope.nested.resumed.put(&call.id, below);
                 // An altered document must not stand in for a decision.
-                let tool = conversation.toolbox().get(&call.name);
+                let tool = conversation.toolbox().called(&call.name);
                 let was_let_in = tool.is_some_and(|tool| tool.inner().running.starts_run);
                 plan.made.push((call, was_let_in));
                 continue;
@@ -133,7 +133,7 @@ impl RunConversation {
     ) -> Result<(), ToolResult> {
         let toolbox = self.toolbox();
         leg.events.emit(|| {
-            let schema = toolbox.get(&call.name).map(|tool| tool.shared_definition().clone());
+            let schema = toolbox.called(&call.name).map(|tool| tool.shared_definition().clone());
             decided(&call.name, call.id.clone(), "resumed", decision, |text| {
                 shown_arguments(schema.as_deref(), text)
             })
@@ -144,7 +144,7 @@ impl RunConversation {
     /// Returns the result of a call that was answered in place of its tool.
     async fn result_from_outside(&self, leg: &Leg, call: &ToolCall, text: &str) -> ToolResult {
         let mut result = ToolResult::new(text).with_call_id(call.id.clone());
-        if let Some(tool) = self.toolbox().get(&call.name) {
+        if let Some(tool) = self.toolbox().called(&call.name) {
             let shared = &self.toolbox().shared;
             shared.bound(&tool, &self.scope.context, &mut result).await;
         }

@@ -242,7 +242,11 @@ pub(super) enum OwnCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum CommonCommand {
     /// List the tools
-    List,
+    List {
+        /// List the names that tools had before, too: a call by one runs the tool
+        #[arg(long)]
+        old_names: bool,
+    },
     /// Find tools by what they do, or by a regular expression
     Search {
         /// The purpose of the tools; several words need no quotes

@@ -8,6 +8,7 @@ use super::notes;
 use super::root::Rooted;
 use crate::dialect::Loss;
 use crate::schema::walk::{self, Object, pointer};
+use crate::text;
 
 // Limits of platform.openai.com/docs/guides/structured-outputs.
 const MAX_PROPERTIES: usize = 5000;
@@ -81,6 +82,8 @@ impl Strict {
         let Value::Object(map) = schema else { return Err(obstacle(path, "has no type")) };
         let mut out = Object::new();
         let mut words = Vec::new();
+        let description = map.get("description").and_then(Value::as_str);
+        let is_said = description.is_some_and(text::says_deprecated);
         for (keyword, value) in map {
             match keyword.as_str() {
                 "allOf" | "$anchor" | "$dynamicAnchor" | "$dynamicRef" | "$recursiveRef"
@@ -119,6 +122,11 @@ impl Strict {
                 "default" if used == Use::Optional => {
                     self.lose(path, keyword, &mut words, Some(format!("null means {value}")));
                 }
+                "deprecated" if is_said => self.losses.push(Loss {
+                    path: path.to_owned(),
+                    keyword: keyword.to_owned(),
+                    moved_to_description: true,
+                }),
                 _ => self.lose(path, keyword, &mut words, notes::of(keyword, value)),
             }
         }

@@ -148,7 +148,7 @@ impl CallForm {
         let toolbox = &self.shared.toolbox;
         // Looked up after the call: the output schema is withdrawn meanwhile if the result of a
         // mounted server does not match it.
-        let tool = toolbox.get(&self.name);
+        let tool = toolbox.called(&self.name);
         let output_schema =
             tool.as_ref().and_then(|tool| tool.definition().output_schema.as_deref());
         let links_results = result.handle().is_some()
