@@ -77,6 +77,9 @@ impl RunAccount {
         usage: &Usage,
     ) -> (Option<Money>, Cost) {
         let prices = self.prices.as_deref();
+        if model.is_program() {
+            return (Some(Money::ZERO), Cost::new(Money::ZERO));
+        }
         let mut names = answered.into_iter().chain([model.name()]);
         let price = names.find_map(|name| price_of(prices?, model.provider(), name, usage));
         (price, price.map_or_else(|| Cost::unpriced(usage), Cost::new))
@@ -104,7 +107,10 @@ impl RunAccount {
     pub(super) fn check_price(&self, model: &dyn Model) -> Result<(), End> {
         let budgets = &self.budgets;
         let is_known = || self.cost_of(model, None, &Usage::default()).0.is_some();
-        if budgets.money_left().is_none() || (is_known() && !budgets.has_unpriced()) {
+        if budgets.money_left().is_none()
+            || model.is_program()
+            || (is_known() && !budgets.has_unpriced())
+        {
             return Ok(());
         }
         let (provider, model) = (model.provider().to_owned(), model.name().to_owned());
