@@ -31,12 +31,13 @@ fn caught(tool: &str) -> String {
     )
 }
 
+type Forbid = fn(&ToolBox);
+
 #[tokio::test]
 async fn what_may_not_be_called_is_refused_in_a_script_as_outside() {
     let seen = Arc::default();
     let tools = || [noted("open", &seen), noted("closed", &seen)];
     let blacklisted = "tool.blacklisted: tool `closed` is blacklisted: it may not be called";
-    type Forbid = fn(&ToolBox);
     let rules: [(&str, Forbid, ToolContext); 3] = [
         ("blacklist", |toolbox| toolbox.blacklist("closed"), ToolContext::new()),
         (

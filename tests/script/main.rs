@@ -6,6 +6,7 @@ mod gate;
 mod hostile;
 mod language;
 mod limits;
+mod pauses;
 
 use serde_json::json;
 use support::bounded;
