@@ -7,6 +7,13 @@ mod hostile;
 mod language;
 mod limits;
 mod pauses;
+mod types;
+
+#[path = "../core/arguments/agreement/types.rs"]
+mod corpus;
+
+/// The answer of the tools of the corpus.
+const REACHED: &str = "reached";
 
 use serde_json::json;
 use support::bounded;

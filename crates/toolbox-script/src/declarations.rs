@@ -288,7 +288,11 @@ impl TypeWriter<'_> {
             };
             fields.push(format!("[key: string]: {own}"));
         }
-        if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join("; ")) }
+        if fields.is_empty() {
+            "Record<string, never>".to_owned()
+        } else {
+            format!("{{ {} }}", fields.join("; "))
+        }
     }
 
     /// Returns the name of the type that a reference leads to.
