@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+mod crashes;
 mod gate;
 mod hostile;
 mod language;
@@ -9,6 +10,7 @@ mod limits;
 mod pauses;
 mod types;
 
+#[allow(clippy::too_many_arguments, reason = "each is of another type")]
 #[path = "../core/arguments/agreement/types.rs"]
 mod corpus;
 

@@ -79,6 +79,9 @@ fn json_of(outcome: &RunOutcome) -> Value {
     serde_json::to_value(paused.unwrap_or_else(|| panic!("{:?}", outcome.history))).unwrap()
 }
 
+/// A script, the decisions that it waits for, the calls that it makes, and its value.
+type Case<'a> = (&'a str, Vec<Decision>, &'a [&'a str], &'a str);
+
 /// Each script waits for each of the decisions, in a process of its own, and makes these calls: each
 /// once.
 #[tokio::test]
@@ -88,7 +91,6 @@ async fn a_script_goes_on_in_another_process() {
     let caught =
         "try { return await tools.pay({n: 1}) } catch (e) { return e.code + ' ' + e.message }";
     let edited = || Decision::Edit(json!({"n": 9}).into());
-    type Case<'a> = (&'a str, Vec<Decision>, &'a [&'a str], &'a str);
     let cases: [Case<'_>; 10] = [
         (three, vec![yes()], &["read 1", "pay 2", "read 3"], "read 1,pay 2,read 3"),
         (caught, vec![yes()], &["pay 1"], "pay 1"),
@@ -179,6 +181,8 @@ async fn calls_are_decided_one_after_the_other() {
     assert_eq!(*calls.lock().unwrap(), ["read 2", "pay 1", "ask"]);
 }
 
+type Change = fn(&mut Value);
+
 /// A record that is not that of the script is an error, and no call is made for it.
 #[tokio::test]
 async fn a_record_that_was_changed_is_refused() {
@@ -187,7 +191,7 @@ async fn a_record_that_was_changed_is_refused() {
     let paused = json_of(&outcome);
     let differs = "the calls in its record are not those that it asks for";
     let id = paused["nested"].as_object().unwrap().keys().next().unwrap().clone();
-    let changes: [(&str, fn(&mut Value)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("another script", |below| {
             let first = &mut below["open"]["history"][0]["content"][0]["text"];
             *first = first.as_str().unwrap().replace("n: 3", "n: 4").into();
@@ -205,10 +209,10 @@ async fn a_record_that_was_changed_is_refused() {
         ("no script", |below| below["open"]["history"][0]["content"][0]["text"] = "go".into()),
     ];
     for (name, change) in changes {
-        let mut changed = paused.clone();
-        change(&mut changed["nested"][&id]);
+        let mut other = paused.clone();
+        change(&mut other["nested"][&id]);
         let calls = Calls::default();
-        let outcome = resumed(&calls, &changed, |_| Some(Decision::Approve)).await;
+        let outcome = resumed(&calls, &other, |_| Some(Decision::Approve)).await;
         assert!(told(&outcome).contains(differs), "{name}: {}", told(&outcome));
         assert!(!calls.lock().unwrap().contains(&"read 3".to_owned()), "{name}");
     }
