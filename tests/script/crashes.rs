@@ -81,7 +81,7 @@ async fn process() {
 /// nobody knows whether one happened, the script is told.
 #[test]
 fn a_script_goes_on_after_each_death_of_its_process() {
-    let unknown = vec!["call.outcome_unknown"; 6].join(",");
+    let unknown = ["call.outcome_unknown"; 6].join(",");
     for (variables, told, effects) in [
         (vec![AFTER], unknown.as_str(), "012345"),
         (vec![], unknown.as_str(), ""),

@@ -39,7 +39,7 @@ const UNTYPED: &str = "unknown";
 /// assert_eq!(
 ///     text,
 ///     "declare const tools: {\n    /** Adds two numbers. */\n    \
-///      add(input: { a: number; b?: number | null }): Promise<number>;\n};\n",
+///      add(input: { a: number; b?: number }): Promise<number>;\n};\n",
 /// );
 /// ```
 #[must_use]

@@ -12,6 +12,11 @@
 //! | declare tools in TypeScript | [`declarations`], [`Names`] |
 //! | run another language | [`Engine`], [`Host`], [`Script`], [`ScriptError`], [`CallResult`]; [`JavaScript`] is the one there is |
 
+/// Compiles the code of the page with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scripts.md")]
+mod scripts_page {}
+
 mod clock;
 mod declarations;
 mod engine;
