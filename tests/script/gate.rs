@@ -7,6 +7,8 @@ use support::Seen;
 use toolbox::agent::{Agent, SharedBudget, StopReason, UsageLimits};
 use toolbox::audit::AuditLog;
 use toolbox::context::{Decision, Principal, Taint};
+use toolbox::cost::Money;
+use toolbox::model::{ModelRequest, Usage};
 use toolbox::testing::ScriptedModel;
 use toolbox::tool::Tool;
 use toolbox::{ToolBox, ToolContext};
@@ -75,11 +77,16 @@ async fn a_rule_that_comes_while_a_script_runs_holds_for_its_next_call() {
     }));
     let seen = Arc::default();
     toolbox.register(noted("later", &seen));
-    let toolbox = scripted(toolbox);
     let script = format!("await tools.later(); await tools.forbid(); {}", caught("later"));
-    let result = run(&toolbox, &script).await;
-    assert!(result.text().starts_with("tool.blacklisted"), "{}", result.text());
-    assert_eq!(seen.lock().unwrap().len(), 1);
+    for (runs, is_selected) in [(1, false), (2, true)] {
+        let scripts = Scripts::over(&toolbox);
+        toolbox.lift_blacklist("later");
+        let selected = is_selected.then(|| scripts.clone().with_tools(["later", "forbid"]));
+        toolbox.register(selected.unwrap_or(scripts));
+        let result = run(&toolbox, &script).await;
+        assert!(result.text().starts_with("tool.blacklisted"), "{}", result.text());
+        assert_eq!(seen.lock().unwrap().len(), runs);
+    }
 }
 
 #[tokio::test]
@@ -288,4 +295,46 @@ async fn budgets_of_the_run_bound_its_scripts() {
         let stopped = "agent `run_script` was stopped: what may be spent is spent";
         assert_eq!(told, if most == 100 { "all" } else { stopped });
     }
+}
+
+/// An agent is a function like any other; it cannot run a script below the script.
+#[tokio::test]
+async fn agents_are_functions_of_scripts() {
+    let reply = |request: &ModelRequest| {
+        let steps = request.history.steps().next();
+        Ok(steps.map_or("none", |step| step.results()[0].code().unwrap_or("ran")).into())
+    };
+    let inner = serde_json::json!({"script": "return 1"});
+    for (helps, tasks, expected) in [
+        (ScriptedModel::answering("helped"), "'a', 'b'", "helped,helped"),
+        (ScriptedModel::new().calls("run_script", inner).respond(reply), "'a'", "tool.blacklisted"),
+    ] {
+        let script = format!(
+            "const all = await Promise.all([{tasks}].map((task) => tools.helper({{task}}))); return all.join()"
+        );
+        let toolbox = scripted(ToolBox::new());
+        let helper = Agent::builder(helps).toolbox(toolbox.clone()).build().unwrap();
+        toolbox.register(helper.as_tool("helper", "Helps"));
+        let boss = ScriptedModel::new();
+        let boss = boss.calls("run_script", serde_json::json!({ "script": script })).text("ok");
+        let agent = Agent::builder(boss).toolbox(toolbox).build().unwrap();
+        let outcome = agent.run("go").await.unwrap();
+        let told = outcome.history.steps().next().unwrap().results()[0].text().into_owned();
+        assert_eq!(told, expected);
+    }
+}
+
+/// A script costs nothing, where the money of a run is limited and its model has a price.
+#[tokio::test]
+async fn a_script_needs_no_price() {
+    let price = |_: &str, model: &str, _: &Usage| (model == "scripted").then_some(Money::ZERO);
+    let model = ScriptedModel::new().calls("run_script", serde_json::json!({"script": "return 7"}));
+    let agent = Agent::builder(model.text("ok"))
+        .toolbox(scripted(ToolBox::new()))
+        .max_cost(Money::from_dollars(1))
+        .prices(price)
+        .build()
+        .unwrap();
+    let outcome = agent.run("go").await.unwrap();
+    assert_eq!(outcome.history.steps().next().unwrap().results()[0].text(), "7");
 }

@@ -1,5 +1,6 @@
 //! The tools of a box as the functions of a script.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolbox::context::Taint;
 use toolbox::search::Catalog;
-use toolbox::{ToolBox, ToolContext, ToolDefinition};
+use toolbox::{Tool, ToolBox, ToolContext, ToolDefinition};
 
 use crate::declarations::{declarations, identifier};
 
@@ -84,13 +85,15 @@ pub(crate) struct Functions {
     context: ToolContext,
     own_name: Arc<str>,
     names: Arc<Names>,
+    /// All tools, once the script has searched.
+    catalog: OnceCell<Catalog>,
 }
 
 impl Functions {
     pub(crate) fn new(toolbox: ToolBox, context: ToolContext, own_name: Arc<str>) -> Self {
         let names = toolbox.names();
         let names = Arc::new(Names::of(names.iter().map(String::as_str)));
-        Self { toolbox, context, own_name, names }
+        Self { toolbox, context, own_name, names, catalog: OnceCell::new() }
     }
 
     /// Returns the name of the tool that a function calls. Of one that is not known, the gate says
@@ -99,21 +102,12 @@ impl Functions {
         self.names.tool(function).unwrap_or(function)
     }
 
-    /// Returns the definitions of the tools that may be called.
-    fn definitions(&self) -> Vec<ToolDefinition> {
-        let permitted = |name: &str| {
-            name != &*self.own_name && self.toolbox.permits(name) && self.context.permits(name)
-        };
-        let tools = self.toolbox.tools().into_iter();
-        let permitted = tools
-            .filter(|tool| permitted(tool.name()) && !tool.definition().is_for_apps())
-            .map(|tool| tool.definition().clone());
-        permitted.collect()
-    }
-
     pub(crate) fn search(&self, text: &str) -> String {
-        let catalog: Catalog = self.definitions().into_iter().collect();
-        let hits = catalog.search(text).limit(HITS).hits();
+        let all = || self.toolbox.tools().iter().map(|tool| tool.definition().clone()).collect();
+        let catalog = self.catalog.get_or_init(all);
+        let (toolbox, context, own_name) = (&self.toolbox, &self.context, &self.own_name);
+        let search = catalog.search(text).filter(|one| is_open(one, toolbox, context, own_name));
+        let hits = search.limit(HITS).hits();
         self.show(hits.iter().map(|hit| &*hit.definition));
         let found = hits.iter().map(|hit| {
             let name = self.names.identifier(&hit.definition.name);
@@ -127,17 +121,25 @@ impl Functions {
             let identifier = self.names.identifier(&definition.name);
             matches(pattern, &definition.name) || matches(pattern, identifier)
         };
-        let found: Vec<_> = self.definitions().into_iter().filter(|one| fits(one)).collect();
+        let tools = self.toolbox.tools();
+        let found: Vec<&ToolDefinition> = tools
+            .iter()
+            .map(Tool::definition)
+            .filter(|definition| {
+                fits(definition)
+                    && is_open(definition, &self.toolbox, &self.context, &self.own_name)
+            })
+            .collect();
         if found.is_empty() {
             return format!("// no tool is named like {pattern:?}: use tools.search(\"...\")");
         }
         let mut shown = found.len();
-        let mut text = declarations(&found, &self.names);
+        let mut text = declarations(found.iter().copied(), &self.names);
         while text.len() > DECLARATIONS_BYTES && shown > 1 {
             shown = (shown * DECLARATIONS_BYTES / text.len()).clamp(1, shown - 1);
-            text = declarations(&found[..shown], &self.names);
+            text = declarations(found[..shown].iter().copied(), &self.names);
         }
-        self.show(&found[..shown]);
+        self.show(found[..shown].iter().copied());
         if shown < found.len() {
             let left: Vec<_> = found[shown..]
                 .iter()
@@ -154,6 +156,17 @@ impl Functions {
             taint.show_definitions(definitions);
         }
     }
+}
+
+/// Returns `true` if a script may call a tool.
+fn is_open(
+    definition: &ToolDefinition,
+    toolbox: &ToolBox,
+    context: &ToolContext,
+    own_name: &str,
+) -> bool {
+    let name = definition.name.as_str();
+    name != own_name && toolbox.permits(name) && context.permits(name) && !definition.is_for_apps()
 }
 
 /// Returns `true` if a name fits a pattern in which `*` stands for any run of characters.

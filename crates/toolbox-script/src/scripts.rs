@@ -194,7 +194,8 @@ impl Scripts {
         let time = i64::try_from(time.as_millis()).unwrap_or_default();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed")]
         let script = Script { script: text.clone(), time, seed: (time as u32) ^ 0x9e37_79b9 };
-        let toolbox = self.selected(&toolbox);
+        let whole = toolbox;
+        let toolbox = self.selected(&whole);
         let own_name = Arc::clone(&self.name);
         let model = ScriptModel::new(ScriptStart {
             engine: Arc::clone(&self.engine),
@@ -206,14 +207,17 @@ impl Scripts {
         });
         let agent = Agent::builder(model)
             .name(&*self.name)
-            .toolbox(toolbox)
+            .toolbox(toolbox.clone())
             .blacklist_tool(&*self.name)
             .max_handoffs(0)
             .max_iterations(u32::MAX)
             .max_total_calls(u64::MAX)
             .no_repeat_limit()
-            // A script filters large results itself.
-            .before_step(|step: &mut StepRequest| step.set_max_result_tokens(usize::MAX))
+            .before_step(move |step: &mut StepRequest| {
+                // A script filters large results itself.
+                step.set_max_result_tokens(usize::MAX);
+                follow(&whole, &toolbox);
+            })
             .max_calls_per_step(usize::MAX)
             .build()
             .map_err(ToolError::infrastructure)?;
@@ -253,6 +257,18 @@ impl IntoTools for Scripts {
 impl std::fmt::Debug for Scripts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scripts").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Forbids and removes what was forbidden in a box, or removed from it, since some of its tools were
+/// selected.
+fn follow(whole: &ToolBox, selected: &ToolBox) {
+    for name in selected.names() {
+        if !whole.has(&name) {
+            selected.unregister(&name);
+        } else if !whole.permits(&name) && selected.permits(&name) {
+            selected.blacklist(&name);
+        }
     }
 }
 

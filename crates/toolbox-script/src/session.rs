@@ -1,5 +1,6 @@
 //! A script at work on a thread of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -69,7 +70,9 @@ impl Session {
             let _slot = slot;
             let host =
                 Host::new(functions, Arc::clone(&own), limits, sender.clone(), answers, recorded);
-            let mut end = engine.run(&script, &limits, host.clone());
+            let run = || engine.run(&script, &limits, host.clone());
+            let mut end = catch_unwind(AssertUnwindSafe(run))
+                .unwrap_or_else(|_| Err(ScriptError::new("the engine of the script panicked")));
             own.pause();
             if own.is_late() {
                 end = Err(too_late(&limits));
