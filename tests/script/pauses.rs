@@ -186,12 +186,15 @@ type Change = fn(&mut Value);
 /// A record that is not that of the script is an error, and no call is made for it.
 #[tokio::test]
 async fn a_record_that_was_changed_is_refused() {
-    let script = "const a = await tools.read({n: 1}); await tools.pay({n: a}); return await tools.read({n: 3})";
+    let script = "const a = await tools.read({n: 1}); if (a === 'read 3') return a; await tools.pay({n: a}); return await tools.read({n: 3})";
     let outcome = begun(&Calls::default(), script).await;
     let paused = json_of(&outcome);
     let differs = "the calls in its record are not those that it asks for";
     let id = paused["nested"].as_object().unwrap().keys().next().unwrap().clone();
-    let changes: [(&str, Change); 5] = [
+    let changes: [(&str, Change); 6] = [
+        ("a result with which it ends", |below| {
+            below["open"]["history"][1]["results"][0]["content"][0]["text"] = "read 3".into();
+        }),
         ("another script", |below| {
             let first = &mut below["open"]["history"][0]["content"][0]["text"];
             *first = first.as_str().unwrap().replace("n: 3", "n: 4").into();

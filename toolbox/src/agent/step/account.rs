@@ -107,10 +107,7 @@ impl RunAccount {
     pub(super) fn check_price(&self, model: &dyn Model) -> Result<(), End> {
         let budgets = &self.budgets;
         let is_known = || self.cost_of(model, None, &Usage::default()).0.is_some();
-        if budgets.money_left().is_none()
-            || model.is_program()
-            || (is_known() && !budgets.has_unpriced())
-        {
+        if budgets.money_left().is_none() || (is_known() && !budgets.has_unpriced()) {
             return Ok(());
         }
         let (provider, model) = (model.provider().to_owned(), model.name().to_owned());
