@@ -1,8 +1,11 @@
 //! What a script can do, and what comes back.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolbox::{ToolBox, tool, tools};
+use toolbox::{Tool, ToolBox, tool, tools};
 
 use crate::bounded::tokio;
 use crate::{run, scripted};
@@ -97,6 +100,24 @@ async fn scripts_return_what_they_compute() {
         assert_eq!(result.text(), expected, "{script}");
         assert!(!result.is_error(), "{script}");
     }
+}
+
+/// A script ends though a call of it goes on in the background: its run waits for that.
+#[tokio::test]
+async fn a_call_in_the_background_is_waited_for() {
+    let ended = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&ended);
+    let later = Tool::new("later", "x").call_async(move |_| {
+        let seen = Arc::clone(&seen);
+        async move {
+            tokio::task::yield_now().await;
+            seen.fetch_add(1, SeqCst);
+            "done"
+        }
+    });
+    let toolbox = scripted(ToolBox::from(later.background()));
+    let result = run(&toolbox, "await tools.later(); await tools.later(); return 'both'").await;
+    assert_eq!((&*result.text(), ended.load(SeqCst)), ("both", 2));
 }
 
 #[tokio::test]

@@ -33,9 +33,9 @@ struct ScriptHost {
     queue: VecDeque<AskedCall>,
     /// The number of calls that the script has asked for.
     calls: u32,
-    /// What the script was told about tools when it ran before.
+    /// The texts about tools that the script was given when it ran before.
     recorded: VecDeque<String>,
-    /// What it was told since its last calls were made.
+    /// The texts about tools since its last calls were made.
     told: Vec<String>,
     console: Console,
 }
@@ -81,7 +81,7 @@ pub(crate) enum Progress {
 /// The results of the calls that a script waits for.
 pub(crate) struct Answer {
     pub(crate) results: Vec<CallResult>,
-    /// What it was told afterwards, when it ran before.
+    /// The texts about tools that follow in the record, when it ran before.
     pub(crate) recorded: Vec<String>,
 }
 

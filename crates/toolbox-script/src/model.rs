@@ -52,12 +52,12 @@ enum Phase {
     Ended(String),
 }
 
-/// What the reply of a step says beside its calls.
+/// The text of a step's reply, beside its calls.
 #[derive(Serialize, Deserialize)]
 struct StepRecord {
     /// The digest of the calls as the script asked for them; an approver may have edited them.
     calls: String,
-    /// What the script was told about tools since the step before.
+    /// The texts about tools that the script was given since the step before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     told: Vec<String>,
 }
@@ -109,10 +109,9 @@ impl ScriptState {
                 Phase::Works(mut session) => match session.progress().await {
                     Progress::Asks { calls, told } => Phase::Asks(session, calls, told),
                     Progress::Ended { end, console } => {
-                        // What it made and did not wait for, it made: see the transcript.
+                        // A record that is longer than the script is of another.
                         let end = if self.passed < steps.len() { Err(differs()) } else { end };
-                        let made = steps.iter().flat_map(|step| step.calls()).map(MadeCall::of);
-                        Phase::Ended(Outcome::new(end, console, made.collect()).to_json())
+                        Phase::Ended(Outcome::new(end, console, made(&steps)).to_json())
                     }
                 },
                 Phase::Asks(session, calls, told) => match steps.get(self.passed) {
@@ -123,10 +122,8 @@ impl ScriptState {
                             Phase::Works(session)
                         }
                         Err(error) => {
-                            let made = steps.iter().flat_map(|step| step.calls());
-                            let made = made.map(MadeCall::of).collect();
-                            let end = Outcome::new(Err(error), Console::default(), made);
-                            Phase::Ended(end.to_json())
+                            let console = Console::default();
+                            Phase::Ended(Outcome::new(Err(error), console, made(&steps)).to_json())
                         }
                     },
                     None => {
@@ -205,6 +202,11 @@ fn differs() -> ScriptError {
     ScriptError::new(
         "the script was not continued: the calls in its record are not those that it asks for",
     )
+}
+
+/// Returns the calls of a transcript.
+fn made(steps: &[&Step]) -> Vec<MadeCall> {
+    steps.iter().flat_map(|step| step.calls()).map(MadeCall::of).collect()
 }
 
 /// Returns the script that a transcript begins with.
