@@ -12,7 +12,7 @@ use crate::run;
 const COMPUTE: Duration = Duration::from_millis(100);
 
 /// The time after its limit in which a script ends, on a machine that does other things.
-const SLACK: Duration = Duration::from_millis(1_500);
+const SLACK: Duration = Duration::from_secs(5);
 
 const LIMITS: fn() -> Limits =
     || Limits { compute: COMPUTE, memory_bytes: 16 << 20, calls: 50, ..Limits::default() };
@@ -136,6 +136,9 @@ const SCRIPTS: &[(&str, End)] = &[
     ("return new Array(2 ** 32 - 1).sort().length", Any),
     ("return new Array(2 ** 32 - 1).join().length", Any),
     ("return new Array(2 ** 32 - 1).flat().length", Any),
+    ("return [[new Array(2 ** 32 - 1)]].flat(2).length", Fails("the array is too long")),
+    ("return [1].flatMap(() => new Array(2 ** 32 - 1)).length", Fails("the array is too long")),
+    ("return [].concat(new Array(2 ** 32 - 1)).length", Fails("the array is too long")),
     ("return Array.prototype.copyWithin.call({ length: 2 ** 53 - 1 }, 0, 1).length", Any),
     ("return Array.prototype.unshift.call({ length: 2 ** 53 - 2 }, 0)", Any),
     ("return Array.prototype.splice.call({ length: 2 ** 53 - 2 }, 0, 1).length", Any),
@@ -146,8 +149,8 @@ const SCRIPTS: &[(&str, End)] = &[
     ("return String.raw({ raw: { length: 2 ** 53 - 1 } }).length", Any),
     ("return Reflect.ownKeys(new Uint8Array(2 ** 23)).length", Any),
     ("return Object.assign({}, 'x'.repeat(2 ** 23)).length", Any),
-    ("return (7n ** 300000n).toString().length", Any),
-    ("return (2n ** 1000000n - 1n) % (3n ** 300000n) > 0n", Any),
+    ("return (7n ** 100000n).toString().length", Any),
+    ("return (2n ** 300000n - 1n) % (3n ** 100000n) > 0n", Any),
     ("return JSON.stringify('\\u0000'.repeat(2 ** 22)).length", Any),
     ("return 'a'.repeat(2 ** 22).normalize('NFKD').length", Any),
     // The host.

@@ -90,8 +90,8 @@ async fn scripts_return_what_they_compute() {
             "1\n\nconsole:\nfail was not waited for, and failed: tool.failed \"failed: x\"",
         ),
         (
-            r"return [String.raw`a\n${1}b`, [1, [2, [3]]].flat(), [...'ab'].join('-'), 'a,b'.split(','), 'aXb'.replace('X', '-')]",
-            r#"["a\\n1b",[1,2,[3]],"a-b",["a","b"],"a-b"]"#,
+            r"return [String.raw`a\n${1}b`, [1, [2, [3]]].flat(), [1, [[2]]].flat(Infinity), [1, 2].flatMap((x) => [x, [x]]), [...'ab'].join('-'), 'a,b'.split(','), 'aXb'.replace('X', '-')]",
+            r#"["a\\n1b",[1,2,[3]],[1,2],[1,[1],2,[2]],"a-b",["a","b"],"a-b"]"#,
         ),
         ("return typeof tools.then", "undefined"),
         ("async function main() { return await tools.add({a: 1, b: 1}) }\nreturn main()", "2"),

@@ -25,7 +25,7 @@
     };
     const marked = (proxy) => (apply(mark, proxies, [proxy]), proxy);
     const SHORT = new Set([
-        "constructor", "flat", "push", "pop", "at", "keys", "values", "entries", Symbol.iterator,
+        "constructor", "flat", "flatMap", "push", "pop", "at", "keys", "values", "entries", Symbol.iterator,
     ]);
     const items = (of) => {
         // A copy has a length that stays what it was.
@@ -43,9 +43,18 @@
             return apply(native, items(this), input);
         });
     }
+    const flatten = (into, of, depth) => {
+        items(of).forEach((one) => {
+            if (depth >= 1 && isArray(one)) flatten(into, one, depth - 1);
+            else into.push(one);
+        });
+        return into;
+    };
     method(arrays, "flat", function flat(depth = 1) {
-        return items(this).reduce(
-            (all, one) => all.concat(depth >= 1 && isArray(one) ? one.flat(depth - 1) : [one]), []);
+        return flatten([], this, depth);
+    });
+    method(arrays, "flatMap", function flatMap(...input) {
+        return flatten([], items(this).map(...input), 1);
     });
     const bounded = function Proxy(target, handler) {
         if (!new.target) throw new TypeError("Proxy is called with `new`");
