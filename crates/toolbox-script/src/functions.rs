@@ -84,22 +84,27 @@ pub(crate) struct Functions {
     toolbox: ToolBox,
     context: ToolContext,
     own_name: Arc<str>,
-    names: Arc<Names>,
+    names: OnceCell<Names>,
     /// All tools, once the script has searched.
     catalog: OnceCell<Catalog>,
 }
 
 impl Functions {
     pub(crate) fn new(toolbox: ToolBox, context: ToolContext, own_name: Arc<str>) -> Self {
-        let names = toolbox.names();
-        let names = Arc::new(Names::of(names.iter().map(String::as_str)));
-        Self { toolbox, context, own_name, names, catalog: OnceCell::new() }
+        Self { toolbox, context, own_name, names: OnceCell::new(), catalog: OnceCell::new() }
     }
 
     /// Returns the name of the tool that a function calls. Of one that is not known, the gate says
     /// what is near.
     pub(crate) fn tool<'a>(&'a self, function: &'a str) -> &'a str {
-        self.names.tool(function).unwrap_or(function)
+        if self.toolbox.has(function) {
+            return function;
+        }
+        self.names().tool(function).unwrap_or(function)
+    }
+
+    fn names(&self) -> &Names {
+        self.names.get_or_init(|| Names::of(self.toolbox.names().iter().map(String::as_str)))
     }
 
     pub(crate) fn search(&self, text: &str) -> String {
@@ -110,7 +115,7 @@ impl Functions {
         let hits = search.limit(HITS).hits();
         self.show(hits.iter().map(|hit| &*hit.definition));
         let found = hits.iter().map(|hit| {
-            let name = self.names.identifier(&hit.definition.name);
+            let name = self.names().identifier(&hit.definition.name);
             json!({"name": name, "description": hit.definition.description})
         });
         found.collect::<serde_json::Value>().to_string()
@@ -118,7 +123,7 @@ impl Functions {
 
     pub(crate) fn types(&self, pattern: &str) -> String {
         let fits = |definition: &ToolDefinition| {
-            let identifier = self.names.identifier(&definition.name);
+            let identifier = self.names().identifier(&definition.name);
             matches(pattern, &definition.name) || matches(pattern, identifier)
         };
         let tools = self.toolbox.tools();
@@ -134,16 +139,16 @@ impl Functions {
             return format!("// no tool is named like {pattern:?}: use tools.search(\"...\")");
         }
         let mut shown = found.len();
-        let mut text = declarations(found.iter().copied(), &self.names);
+        let mut text = declarations(found.iter().copied(), self.names());
         while text.len() > DECLARATIONS_BYTES && shown > 1 {
             shown = (shown * DECLARATIONS_BYTES / text.len()).clamp(1, shown - 1);
-            text = declarations(found[..shown].iter().copied(), &self.names);
+            text = declarations(found[..shown].iter().copied(), self.names());
         }
         self.show(found[..shown].iter().copied());
         if shown < found.len() {
             let left: Vec<_> = found[shown..]
                 .iter()
-                .map(|definition| self.names.identifier(&definition.name))
+                .map(|definition| self.names().identifier(&definition.name))
                 .collect();
             let _ = writeln!(text, "// left out: {}", left.join(", "));
         }
