@@ -41,6 +41,8 @@ pub(crate) const GROUPS: Need = ("groups", || {
     })
 });
 pub(crate) const VALGRIND: Need = ("valgrind", || succeeds("valgrind", &["--version"]));
+/// The compiler of TypeScript.
+pub(crate) const TSC: Need = ("tsc", || succeeds("tsc", &["--version"]));
 
 /// Tells the compiler which needs are met. The answer holds until a folder of programs changes.
 pub(crate) fn check(needs: &[Need]) {

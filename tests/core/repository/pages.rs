@@ -187,6 +187,10 @@ fn compiled() -> Vec<(String, BTreeSet<String>)> {
     let source = read("toolbox/src/lib.rs");
     let (_, list) = source.split_once("\npages! {").expect("lib.rs lists the pages");
     let (list, _) = list.split_once("\n}").unwrap();
+    // A crate of its own compiles this one.
+    let scripts = "docs/scripts.md";
+    assert!(read("crates/toolbox-script/src/lib.rs").contains(&format!("../../../{scripts}")));
+    let scripts = (scripts.to_owned(), BTreeSet::from(["agent".to_owned()]));
     list.lines()
         .filter_map(|line| {
             let (_, rest) = line.split_once("\"../../")?;
@@ -196,6 +200,7 @@ fn compiled() -> Vec<(String, BTreeSet<String>)> {
             let needed = features.filter(|feature| *feature != "macros");
             Some((page.to_owned(), needed.map(str::to_owned).collect()))
         })
+        .chain([scripts])
         .collect()
 }
 

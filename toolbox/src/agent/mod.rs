@@ -34,7 +34,7 @@
 //! | change the request of a step, check input and answers | [`PrepareStep`], [`StepRequest`], [`Guard`], [`Verdict`], [`IntoVerdict`], [`ValidateAnswer`], [`Checked`] |
 //! | limit several runs together | [`SharedBudget`], [`UsageLimits`] |
 //! | give a conversation to another | [`Handoff`] |
-//! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`] |
+//! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`], [`tool_from_fn`] |
 
 mod agent;
 mod budget;
@@ -74,4 +74,5 @@ pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome};
 pub use paused::{Paused, PendingCall};
 pub use run::{ResumeFrom, Run, RunEvents};
 pub use settings::{InfrastructurePolicy, MaxIterations};
+pub use subagent::tool_from_fn;
 pub use window::{Compactor, ContextLength, ContextRule, ModelCompactor, Summary};

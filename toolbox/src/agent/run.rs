@@ -205,6 +205,7 @@ impl Run {
             called_as: None,
             log: None,
             restores_context: false,
+            refuses_to_wait: false,
             steering: Arc::default(),
             pauses_with_above: false,
         };
@@ -221,6 +222,14 @@ impl Run {
     /// Logs what happens in the run.
     pub(crate) fn logged(mut self, log: Option<LogPlace>) -> Self {
         self.setup.log = log;
+        self
+    }
+
+    /// Lets the run go on where a decision is missing: a call that needs an approval which nobody
+    /// gives is refused, and the model is told. Default: the run stops, and its outcome can be
+    /// [resumed](Agent::resume).
+    pub fn without_pauses(mut self) -> Self {
+        self.setup.refuses_to_wait = true;
         self
     }
 
@@ -395,6 +404,22 @@ impl Run {
 
     pub(super) fn answering(mut self, answer: AnswerType) -> Self {
         self.setup.answer = Some(answer);
+        self
+    }
+
+    /// Returns the agent that the run begins with.
+    pub(super) fn agent(&self) -> &Agent {
+        &self.setup.agent
+    }
+
+    /// Returns `true` if the answer is to be of a type.
+    pub(super) fn is_typed(&self) -> bool {
+        self.setup.answer.is_some()
+    }
+
+    /// Goes on from a pause, in place of a beginning.
+    pub(super) fn going_on_from(mut self, paused: Paused, decisions: Decisions) -> Self {
+        self.setup.start = Start::Resumed(Box::new(paused), decisions);
         self
     }
 

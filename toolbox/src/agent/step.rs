@@ -83,6 +83,8 @@ pub(super) struct Setup {
     pub(super) log: Option<LogPlace>,
     /// `true` if the run goes on in the context that its log has.
     pub(super) restores_context: bool,
+    /// `true` if a call that needs an approval is refused where nobody gives it.
+    pub(super) refuses_to_wait: bool,
     pub(super) steering: Arc<Steering>,
     /// `true` if the run pauses with the one above.
     pub(super) pauses_with_above: bool,
@@ -359,7 +361,7 @@ impl ActiveRun {
         }
         if logged.is_none() {
             account.check_price(leg.model())?;
-            if !account.budgets.take_request() {
+            if !leg.model().is_program() && !account.budgets.take_request() {
                 return Err(End::stopped(StopReason::Budget));
             }
         }

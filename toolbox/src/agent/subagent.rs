@@ -109,17 +109,59 @@ impl Agent {
         input: FirstMessage,
         answer: Option<AnswerType>,
     ) -> Result<Tool, InvalidNameError> {
-        let tool = Tool::try_from_handler(AgentTool {
-            agent: self.clone(),
-            name: Arc::from(definition.name.as_str()),
-            definition,
-            input,
-            answer,
-        })?;
-        let tool = tool.without_timeout().starting_a_run(Arc::new(self.inner.toolbox.clone()));
+        let agent = self.clone();
+        let start = move |_: &ToolContext, arguments: &str| {
+            let run = Run::new(agent.clone(), History::from(input.of(arguments)?));
+            Ok(match &answer {
+                Some(answer) => run.answering(answer.clone()),
+                None => run,
+            })
+        };
+        let tool = AgentTool::of(definition, Box::new(start))?;
+        let tool = tool.starting_a_run(Some(Arc::new(self.inner.toolbox.clone())));
         // Which tools it inherits is not known before it is called.
         Ok(if self.inner.settings.inherits { tool.untrusted() } else { tool })
     }
+}
+
+/// Returns a tool whose calls each start the run that a function returns for their arguments: of an
+/// agent that is made for the call, or chosen by it.
+///
+/// Such a run stands below the one that makes the call, as that of [`Agent::as_tool`] does: it is
+/// cancelled with it, spends its time and budgets, reports to its events, counts for its depth,
+/// and pauses and resumes with it. When a run goes on after a pause, the function is called again,
+/// and the agent of the run that it returns goes on with the transcript of the pause. The call has
+/// no time limit but the caller's. Its result is untrusted if the result of a call below is.
+///
+/// ```
+/// use toolbox::agent::{Agent, tool_from_fn};
+/// use toolbox::call::ToolError;
+/// use toolbox::testing::ScriptedModel;
+/// use toolbox::{ToolBox, ToolCall, ToolDefinition};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let schema = serde_json::json!({"type": "object"});
+/// let definition = ToolDefinition::new("research", "Looks something up", schema);
+/// let tool = tool_from_fn(definition, |_context, arguments| {
+///     let agent = Agent::builder(ScriptedModel::answering("Found.")).build();
+///     Ok(agent.map_err(ToolError::infrastructure)?.run(arguments))
+/// })?;
+/// let result = ToolBox::from(tool).call(ToolCall::new("1", "research", "{}")).await;
+/// assert_eq!(result.text(), "Found.");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`InvalidNameError`] if the name of the definition is not one that tools may have.
+#[track_caller]
+pub fn tool_from_fn<F>(definition: ToolDefinition, start: F) -> Result<Tool, InvalidNameError>
+where
+    F: Fn(&ToolContext, &str) -> Result<Run, ToolError> + Send + Sync + 'static,
+{
+    Ok(AgentTool::of(definition, Box::new(start))?.starting_a_run(None))
 }
 
 /// The part of a call that becomes the first message.
@@ -129,12 +171,29 @@ enum FirstMessage {
     Arguments,
 }
 
+impl FirstMessage {
+    fn of(self, arguments: &str) -> Result<String, ToolError> {
+        #[derive(serde::Deserialize)]
+        struct Task {
+            task: String,
+        }
+        match self {
+            Self::Arguments => Ok(arguments.to_owned()),
+            Self::Task => {
+                let read = Arguments::from(arguments).parse::<Task>();
+                read.map(|arguments| arguments.task).map_err(|error| error.to_string().into())
+            }
+        }
+    }
+}
+
+/// Returns the run that a call starts.
+type StartRun = dyn Fn(&ToolContext, &str) -> Result<Run, ToolError> + Send + Sync;
+
 struct AgentTool {
-    agent: Agent,
     name: Arc<str>,
     definition: ToolDefinition,
-    input: FirstMessage,
-    answer: Option<AnswerType>,
+    start: Box<StartRun>,
 }
 
 impl ToolHandler for AgentTool {
@@ -144,16 +203,18 @@ impl ToolHandler for AgentTool {
 
     async fn call(&self, context: &ToolContext, arguments: &str) -> ToolResult {
         let above = context.get::<RunScope>();
-        if let Err(refusal) = self.may_start(context, above) {
-            return refusal;
-        }
-        let run = match self.run(context, above, arguments) {
+        let run = match (self.start)(context, arguments) {
             Ok(run) => run,
             Err(error) => return error.into(),
         };
+        if let Err(refusal) = self.may_start(context, above, run.agent()) {
+            return refusal;
+        }
+        let run = Self::run(&self.name, context, above, run);
+        let is_typed = run.is_typed();
         // In a box: an agent below an agent is the same future again.
         match Box::pin(run.in_context(context.for_agent_below()).into_future()).await {
-            Ok(outcome) => self.result(outcome, context, above),
+            Ok(outcome) => self.result(outcome, is_typed, context, above),
             Err(error) => ToolError::infrastructure(error)
                 .with_message(format!("agent `{}` failed", self.name))
                 .into(),
@@ -162,9 +223,20 @@ impl ToolHandler for AgentTool {
 }
 
 impl AgentTool {
+    #[track_caller]
+    fn of(definition: ToolDefinition, start: Box<StartRun>) -> Result<Tool, InvalidNameError> {
+        let name = Arc::from(definition.name.as_str());
+        Ok(Tool::try_from_handler(Self { name, definition, start })?.without_timeout())
+    }
+
     /// Checks that one more agent may start below those at work.
-    fn may_start(&self, context: &ToolContext, above: Option<&RunScope>) -> Result<(), ToolResult> {
-        let inner = &self.agent.inner;
+    fn may_start(
+        &self,
+        context: &ToolContext,
+        above: Option<&RunScope>,
+        agent: &Agent,
+    ) -> Result<(), ToolResult> {
+        let inner = &agent.inner;
         let limit = above.map_or(u32::MAX, |above| above.max_depth).min(inner.settings.max_depth);
         let at_work = above.is_some_and(|scope| scope.agents.contains(&inner.id));
         let text = if at_work && !inner.settings.recursion {
@@ -185,46 +257,23 @@ impl AgentTool {
         Err(ToolResult::refusal(FailureKind::TooDeep, text))
     }
 
-    fn run(
-        &self,
-        context: &ToolContext,
-        above: Option<&RunScope>,
-        arguments: &str,
-    ) -> Result<Run, ToolError> {
+    /// Puts a run below the one that makes the call; it goes on from its pause, if it has one.
+    fn run(name: &Arc<str>, context: &ToolContext, above: Option<&RunScope>, run: Run) -> Run {
         let resumed = above.and_then(|scope| scope.nested.resumed.take(context.call_id()));
         let run = match resumed {
-            Some((paused, decisions)) => Run::resumed(self.agent.clone(), paused, decisions),
-            None => Run::new(self.agent.clone(), History::from(self.task(arguments)?)),
+            Some((paused, decisions)) => run.going_on_from(paused, decisions),
+            None => run,
         };
         // Where the calls of the run above are logged, this run has a log of its own.
         let scope = context.recorder().and_then(|_| context.extension::<LogScope>());
         let pauses = above.is_some() && context.is_deferrable();
-        let run = run
-            .called(&self.name, pauses)
-            .logged(scope.map(|scope| scope.below(context.call_id())));
-        Ok(match &self.answer {
-            Some(answer) => run.answering(answer.clone()),
-            None => run,
-        })
-    }
-
-    fn task(&self, arguments: &str) -> Result<String, ToolError> {
-        #[derive(serde::Deserialize)]
-        struct Task {
-            task: String,
-        }
-        match self.input {
-            FirstMessage::Arguments => Ok(arguments.to_owned()),
-            FirstMessage::Task => {
-                let read = Arguments::from(arguments).parse::<Task>();
-                read.map(|arguments| arguments.task).map_err(|error| error.to_string().into())
-            }
-        }
+        run.called(name, pauses).logged(scope.map(|scope| scope.below(context.call_id())))
     }
 
     fn result(
         &self,
         outcome: RunOutcome,
+        is_typed: bool,
         context: &ToolContext,
         above: Option<&RunScope>,
     ) -> ToolResult {
@@ -234,9 +283,7 @@ impl AgentTool {
             ToolResult::error(format!("agent `{name}` {why}{detail}"))
         };
         match outcome.reason {
-            StopReason::Answered if self.answer.is_some() => {
-                ToolResult::structured(outcome.content)
-            }
+            StopReason::Answered if is_typed => ToolResult::structured(outcome.content),
             StopReason::Answered => ToolResult::new(outcome.content),
             StopReason::MaxIterations => stopped("was not done when its steps were used up"),
             StopReason::TimedOut => stopped("was not done in time"),

@@ -47,5 +47,5 @@ pub use resources::Resources;
 pub(crate) use resources::permitted_spellings;
 pub(crate) use settings::BoxSettings;
 pub(crate) use snapshot::{Snapshot, ToolEntry, Visibility};
-pub use toolbox::ToolBox;
-pub(crate) use toolbox::{BoxInner, WeakToolBox};
+pub(crate) use toolbox::BoxInner;
+pub use toolbox::{ToolBox, WeakToolBox};

@@ -171,7 +171,10 @@ impl ToolBox {
         self
     }
 
-    pub(crate) fn downgrade(&self) -> WeakToolBox {
+    /// Returns a handle that does not keep the box alive, for tools that call others of their own
+    /// box.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakToolBox {
         WeakToolBox(Arc::downgrade(&self.shared))
     }
 
@@ -579,11 +582,31 @@ impl ToolBox {
 }
 
 /// A handle that does not keep its box alive, for values that the box itself holds.
+///
+/// ```
+/// use toolbox::{Tool, ToolBox, ToolCall};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let toolbox = ToolBox::new();
+/// let own = toolbox.downgrade();
+/// let count = move |_: &serde_json::Value| own.upgrade().map_or(0, |toolbox| toolbox.len());
+/// toolbox.register(Tool::new("count", "Counts the tools").call(count));
+/// assert_eq!(toolbox.call(ToolCall::new("1", "count", "{}")).await.text(), "1");
+/// # }
+/// ```
 #[derive(Clone)]
-pub(crate) struct WeakToolBox(std::sync::Weak<BoxInner>);
+pub struct WeakToolBox(std::sync::Weak<BoxInner>);
+
+impl fmt::Debug for WeakToolBox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakToolBox").finish_non_exhaustive()
+    }
+}
 
 impl WeakToolBox {
-    pub(crate) fn upgrade(&self) -> Option<ToolBox> {
+    /// Returns the box, unless it is gone.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<ToolBox> {
         Some(ToolBox { shared: self.0.upgrade()? })
     }
 }

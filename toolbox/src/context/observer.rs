@@ -121,7 +121,8 @@ impl ToolContext {
     /// Returns the context of an agent that a call of this context starts: all values of the
     /// program, and nothing of the call.
     pub(crate) fn for_agent_below(&self) -> Self {
-        let below = Self { values: self.values.clone(), ..Self::default() };
+        let (values, taint) = (self.values.clone(), self.taint.clone());
+        let below = Self { values, taint, ..Self::default() };
         match self.observer_below() {
             Some(observer) => below.with_observer(observer),
             None => below,

@@ -138,8 +138,10 @@ impl ToolContext {
         self.extension().filter(|_| self.is_deferrable()).map(|Desk(desk)| &**desk)
     }
 
-    /// Returns `true` if a question that nobody answers pauses the run of the call.
-    pub(super) fn can_pause(&self) -> bool {
+    /// Returns `true` if the call belongs to a run that pauses, and can be resumed, where a decision
+    /// or an answer is missing.
+    #[must_use]
+    pub fn can_pause(&self) -> bool {
         self.question_desk().is_some()
     }
 

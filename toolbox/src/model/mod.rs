@@ -131,6 +131,12 @@ pub trait Model: Send + Sync + 'static {
         "custom"
     }
 
+    /// Returns `true` if it is a program in place of a model: its replies cost nothing, and count
+    /// as no requests of a budget. Default `false`.
+    fn is_program(&self) -> bool {
+        false
+    }
+
     /// Answers one request.
     ///
     /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends pieces as

@@ -128,6 +128,7 @@ impl RunSettings {
             || self.background
             || self.durable
             || self.untrusted
+            || self.starts_run
             || self.repeats.is_some()
             || self.approval.is_needed())
             && self.limit.is_none()
@@ -694,11 +695,13 @@ impl Tool {
     }
 
     /// Marks the tool as one whose calls start a run of an agent.
-    pub(crate) fn starting_a_run(mut self, with: Arc<dyn RepeatedTools>) -> Self {
+    ///
+    /// `with` are the tools whose results the run may repeat, where they are known beforehand.
+    pub(crate) fn starting_a_run(mut self, with: Option<Arc<dyn RepeatedTools>>) -> Self {
         let running = &mut self.inner_mut().running;
         running.starts_run = true;
         running.relays = true;
-        running.repeats = Some(with);
+        running.repeats = with;
         self
     }
 

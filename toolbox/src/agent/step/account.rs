@@ -77,6 +77,9 @@ impl RunAccount {
         usage: &Usage,
     ) -> (Option<Money>, Cost) {
         let prices = self.prices.as_deref();
+        if model.is_program() {
+            return (Some(Money::ZERO), Cost::new(Money::ZERO));
+        }
         let mut names = answered.into_iter().chain([model.name()]);
         let price = names.find_map(|name| price_of(prices?, model.provider(), name, usage));
         (price, price.map_or_else(|| Cost::unpriced(usage), Cost::new))

@@ -85,8 +85,12 @@ impl ActiveRun {
             .with(taint.clone())
             .with_depth(given.depth().saturating_add(1))
             .with_cancellation(token.clone())
-            .with_completions(jobs.sender())
-            .with_deferral();
+            .with_completions(jobs.sender());
+        context = if setup.refuses_to_wait {
+            context.without_deferral()
+        } else {
+            context.with_deferral()
+        };
         context = if can_pause {
             context.with_question_desk(Arc::default())
         } else {

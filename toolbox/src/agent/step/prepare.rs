@@ -1,5 +1,7 @@
 //! The hooks that run before a step.
 
+use std::collections::HashSet;
+
 use super::account::RunAccount;
 use super::conversation::RunConversation;
 use super::end::End;
@@ -67,9 +69,11 @@ impl RunConversation {
             return Err(End::Failed(RunErrorKind::BeforeStep(failure)));
         }
         // By name, against the offer: a hook may have kept the request of another step.
-        let is_kept = |name: &str| step.tools.iter().any(|tool| tool.name == name);
-        let left_out = offer.iter().filter(|tool| !is_kept(&tool.name));
-        self.leave_out(left_out.map(|tool| tool.name.clone()).collect());
+        if !std::ptr::eq(step.tools.shared(), offer.shared()) {
+            let kept: HashSet<&str> = step.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let left_out = offer.iter().filter(|tool| !kept.contains(tool.name.as_str()));
+            self.leave_out(left_out.map(|tool| tool.name.clone()).collect());
+        }
         if let Some(tokens) = step.max_result_tokens {
             self.scope.limit_results(tokens);
         }

@@ -1,0 +1,39 @@
+//! Scripts that call tools: a model writes one short program in place of twenty calls.
+//!
+//! [`Scripts`] is a tool for a box of `llm-toolbox`. It runs a script whose functions are the tools
+//! of that box, and returns what the script returns, so that the results of its calls need not pass
+//! through the model. Each of those calls passes the gate of the box: its rules, approval, taint,
+//! limits, budgets, records and events hold for it as for any other.
+//!
+//! | to | see |
+//! |---|---|
+//! | add the tool to a box | [`Scripts`] |
+//! | bound what a script may use | [`Limits`] |
+//! | declare tools in TypeScript | [`declarations`], [`Names`] |
+//! | run another language | [`Engine`], [`Host`], [`Script`], [`ScriptError`], [`CallResult`]; [`JavaScript`] is the one there is |
+
+/// Compiles the code of the page with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scripts.md")]
+mod scripts_page {}
+
+mod clock;
+mod declarations;
+mod engine;
+mod functions;
+mod host;
+mod javascript;
+mod limits;
+mod model;
+mod outcome;
+mod scripts;
+mod session;
+mod text;
+
+pub use declarations::declarations;
+pub use engine::{Engine, Script, ScriptError};
+pub use functions::Names;
+pub use host::{CallResult, Host};
+pub use javascript::JavaScript;
+pub use limits::Limits;
+pub use scripts::{RUN_SCRIPT, Scripts};

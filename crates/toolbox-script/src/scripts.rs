@@ -1,0 +1,296 @@
+//! The tool that runs scripts.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use serde_json::json;
+use toolbox::agent::{Run, StepRequest, tool_from_fn};
+use toolbox::call::{Arguments, ToolError};
+use toolbox::collection::WeakToolBox;
+use toolbox::search::Catalog;
+use toolbox::tool::{IntoTools, Next};
+use toolbox::{Agent, Tool, ToolBox, ToolContext, ToolDefinition};
+
+use crate::engine::{Engine, Script};
+use crate::functions::Functions;
+use crate::javascript::JavaScript;
+use crate::limits::Limits;
+use crate::model::{ScriptModel, ScriptStart};
+use crate::outcome::Outcome;
+use crate::session::{EngineSlot, EnginesAtWork};
+
+/// The name of the tool, unless [`Scripts::named`] gives it another.
+pub const RUN_SCRIPT: &str = "run_script";
+
+/// A tool by which a model runs a script that calls the tools of a box.
+///
+/// It stands in the box whose tools it calls, and does not keep that alive. Its scripts see the
+/// tools as the box has them when they begin, without itself.
+///
+/// Each call that a script makes is a call like any other: it passes the gate of the box, in the
+/// context of the call that runs the script. To an agent the script is an agent below, whose model
+/// is the script: it pauses and resumes with the run, spends its budgets and reports to its events.
+///
+/// ```
+/// use toolbox::{tool, tools, ToolBox, ToolCall};
+/// use toolbox_script::Scripts;
+///
+/// /// Returns the price of a thing, in cents.
+/// #[tool]
+/// fn price(of: &str) -> u64 {
+///     of.len() as u64 * 100
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let toolbox = ToolBox::from(tools![price]);
+/// toolbox.register(Scripts::over(&toolbox));
+///
+/// let script = r#"
+///     const prices = await Promise.all(["tea", "milk"].map((of) => tools.price({ of })));
+///     return prices.reduce((sum, price) => sum + price, 0);
+/// "#;
+/// let arguments = serde_json::json!({ "script": script });
+/// let result = toolbox.call(ToolCall::new("1", "run_script", arguments)).await;
+/// assert_eq!(result.text(), "700");
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Scripts {
+    name: Arc<str>,
+    toolbox: WeakToolBox,
+    selection: Arc<Selection>,
+    engine: Arc<dyn Engine>,
+    limits: Limits,
+}
+
+/// The tools that scripts may call.
+enum Selection {
+    All,
+    Tagged(HashSet<String>),
+    Named(HashSet<String>),
+    Found { text: String, limit: usize },
+}
+
+impl Scripts {
+    /// Returns the tool for the tools of a box: all, unless a method below selects some.
+    #[must_use]
+    pub fn over(toolbox: &ToolBox) -> Self {
+        Self {
+            name: Arc::from(RUN_SCRIPT),
+            toolbox: toolbox.downgrade(),
+            selection: Arc::new(Selection::All),
+            engine: Arc::new(JavaScript),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Names the tool. Default `run_script`.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Lets scripts call only the tools with one of these tags.
+    #[must_use]
+    pub fn with_tags(self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.selecting(Selection::Tagged(tags.into_iter().map(Into::into).collect()))
+    }
+
+    /// Lets scripts call only the tools of these names.
+    #[must_use]
+    pub fn with_tools(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.selecting(Selection::Named(names.into_iter().map(Into::into).collect()))
+    }
+
+    /// Lets scripts call only the tools that a search for `text` finds when a script begins, at
+    /// most `limit`.
+    #[must_use]
+    pub fn with_search(self, text: impl Into<String>, limit: usize) -> Self {
+        self.selecting(Selection::Found { text: text.into(), limit })
+    }
+
+    fn selecting(mut self, selection: Selection) -> Self {
+        self.selection = Arc::new(selection);
+        self
+    }
+
+    /// Runs the scripts in another engine. Default: [`JavaScript`].
+    #[must_use]
+    pub fn with_engine(mut self, engine: impl Engine) -> Self {
+        self.engine = Arc::new(engine);
+        self
+    }
+
+    /// Sets the limits. Default: those of [`Limits::default`].
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Returns the tool, to be changed before it is registered.
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have.
+    #[must_use]
+    #[track_caller]
+    pub fn into_tool(self) -> Tool {
+        let definition = self.definition();
+        let engines = EnginesAtWork::default();
+        let start =
+            move |context: &ToolContext, arguments: &str| self.start(context, arguments, &engines);
+        match tool_from_fn(definition, start) {
+            Ok(tool) => tool.layer(shown),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn definition(&self) -> ToolDefinition {
+        let language = self.engine.language();
+        let description = format!(
+            "Runs a {language} script that calls tools, and returns what the script returns. \
+             Use it where several calls are needed, or large results filtered: only the returned \
+             value comes back, so keep it small.\n\
+             The script is the body of an async function: `await tools.NAME({{...}})` calls a tool \
+             with an object of its arguments, `return` gives the result, `console.log` writes beside \
+             it. `Promise.all` makes calls at once. Structured results are objects, others strings. \
+             A failed call throws an error with `tool`, `code` and `message`.\n\
+             `tools.search(\"words\")` returns `{{name, description}}` of tools that fit; \
+             `tools.types(\"calendar_*\")` returns their TypeScript declarations: return them first \
+             when you do not know arguments or results.\n\
+             There is no clock, network, file system, timer, import or `require`, and nothing is \
+             kept between scripts."
+        );
+        let schema = json!({
+            "type": "object",
+            "properties": {"script": {"type": "string", "description": "The script, without type annotations"}},
+            "required": ["script"],
+            "additionalProperties": false,
+        });
+        ToolDefinition::new(&*self.name, description, schema)
+    }
+
+    /// Returns the run of a script.
+    fn start(
+        &self,
+        context: &ToolContext,
+        arguments: &str,
+        engines: &EnginesAtWork,
+    ) -> Result<Run, ToolError> {
+        let ScriptArguments { script: text } = read(arguments)?;
+        if text.len() > self.limits.script_bytes {
+            let (own, most) = (text.len(), self.limits.script_bytes);
+            return Err(format!("the script has {own} bytes; at most {most} are run").into());
+        }
+        let toolbox = self.toolbox.upgrade().ok_or("the toolbox is gone")?;
+        let slot = EngineSlot::take(engines, self.limits.scripts).ok_or_else(|| {
+            format!("{} scripts are at work; run it again later", self.limits.scripts)
+        })?;
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = i64::try_from(time.as_millis()).unwrap_or_default();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed")]
+        let script = Script { script: text.clone(), time, seed: (time as u32) ^ 0x9e37_79b9 };
+        let whole = toolbox;
+        let toolbox = self.selected(&whole);
+        let own_name = Arc::clone(&self.name);
+        let model = ScriptModel::new(ScriptStart {
+            engine: Arc::clone(&self.engine),
+            text,
+            call_id: context.call_id().to_owned(),
+            functions: Functions::new(toolbox.clone(), context.clone(), own_name),
+            limits: self.limits,
+            slot,
+        });
+        let agent = Agent::builder(model)
+            .name(&*self.name)
+            .toolbox(toolbox.clone())
+            .blacklist_tool(&*self.name)
+            .max_handoffs(0)
+            .max_iterations(u32::MAX)
+            .max_total_calls(u64::MAX)
+            .no_repeat_limit()
+            .before_step(move |step: &mut StepRequest| {
+                // A script filters large results itself.
+                step.set_max_result_tokens(usize::MAX);
+                follow(&whole, &toolbox);
+            })
+            .max_calls_per_step(usize::MAX)
+            .build()
+            .map_err(ToolError::infrastructure)?;
+        let script = serde_json::to_string(&script).map_err(ToolError::infrastructure)?;
+        let run = agent.run(script);
+        Ok(if context.can_pause() { run } else { run.without_pauses() })
+    }
+
+    /// Returns the box of the tools that a script may call.
+    fn selected(&self, toolbox: &ToolBox) -> ToolBox {
+        match &*self.selection {
+            Selection::All => toolbox.clone(),
+            Selection::Named(names) => toolbox.filtered(|tool| names.contains(tool.name())),
+            Selection::Tagged(tags) => {
+                toolbox.filtered(|tool| tool.definition().tags.iter().any(|tag| tags.contains(tag)))
+            }
+            Selection::Found { text, limit } => {
+                let tools = toolbox.tools().into_iter();
+                let others = tools.filter(|tool| tool.name() != &*self.name);
+                let catalog: Catalog = others.map(|tool| tool.definition().clone()).collect();
+                let hits = catalog.search(text).limit(*limit).hits();
+                let found: HashSet<&str> =
+                    hits.iter().map(|hit| hit.definition.name.as_str()).collect();
+                toolbox.filtered(|tool| found.contains(tool.name()))
+            }
+        }
+    }
+}
+
+impl IntoTools for Scripts {
+    #[track_caller]
+    fn into_tools(self) -> Vec<Tool> {
+        vec![self.into_tool()]
+    }
+}
+
+impl std::fmt::Debug for Scripts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scripts").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Forbids and removes what was forbidden in a box, or removed from it, since some of its tools were
+/// selected.
+fn follow(whole: &ToolBox, selected: &ToolBox) {
+    for name in selected.names() {
+        if !whole.has(&name) {
+            selected.unregister(&name);
+        } else if !whole.permits(&name) && selected.permits(&name) {
+            selected.blacklist(&name);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptArguments {
+    script: String,
+}
+
+fn read(arguments: &str) -> Result<ScriptArguments, ToolError> {
+    Arguments::from(arguments).parse().map_err(|error| error.to_string().into())
+}
+
+/// Writes the end of a script as the model reads it.
+async fn shown(next: Next) -> toolbox::ToolResult {
+    let script = read(next.arguments().as_str()).map(|read| read.script).unwrap_or_default();
+    let result = next.run().await;
+    if result.is_error() {
+        return result;
+    }
+    match serde_json::from_str::<Outcome>(&result.text()) {
+        Ok(outcome) => outcome.into_result(&script),
+        Err(_) => result,
+    }
+}
