@@ -12,6 +12,8 @@ use crate::workload::{self as work, limit};
 
 #[cfg(feature = "agent")]
 mod rounds;
+#[cfg(feature = "stream")]
+mod streams;
 mod watched;
 
 pub mod tools {
@@ -126,6 +128,8 @@ pub fn all() -> Suite {
     calls(&mut suite);
     sizes(&mut suite);
     lists(&mut suite);
+    #[cfg(feature = "stream")]
+    streams::add(&mut suite);
     watched::add(&mut suite);
     #[cfg(feature = "agent")]
     rounds::add(&mut suite);
