@@ -411,11 +411,15 @@ impl ToolBox {
             Visibility::Listed => true,
             Visibility::Deferred => self.shared.settings.deferred_calls || pass.hidden,
             Visibility::Apps => !pass.hidden && context.is_none_or(|context| context.depth() == 0),
-            Visibility::Conditional => {
-                self.offers(&entry.tool, context.unwrap_or(&UNUSED_CONTEXT))
-                    && self.is_open(entry.audience(), entry, caller)
-            }
+            Visibility::Conditional => self.is_open_if_available(entry, caller),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_open_if_available(&self, entry: &ToolEntry, caller: CallerContext<'_>) -> bool {
+        self.offers(&entry.tool, caller.context.unwrap_or(&UNUSED_CONTEXT))
+            && self.is_open(entry.audience(), entry, caller)
     }
 
     #[cold]
