@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
@@ -199,6 +200,8 @@ impl Scripts {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed")]
         let script = Script { script: text.clone(), time, seed: (time as u32) ^ 0x9e37_79b9 };
         let whole = toolbox;
+        // Of before the selection: what changes in between is followed.
+        let followed = AtomicU64::new(whole.generation());
         let toolbox = self.selected(&whole);
         // The tool may have another name in its box.
         let no_scripts = [format!("tag:{SCRIPT_TAG}"), context.tool_name().to_owned()];
@@ -224,7 +227,10 @@ impl Scripts {
             .before_step(move |step: &mut StepRequest| {
                 // A script filters large results itself.
                 step.set_max_result_tokens(usize::MAX);
-                follow(&whole, &toolbox);
+                let generation = whole.generation();
+                if followed.swap(generation, Ordering::Relaxed) != generation {
+                    follow(&whole, &toolbox);
+                }
             })
             .max_calls_per_step(usize::MAX)
             .build()
