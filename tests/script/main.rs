@@ -7,6 +7,7 @@ mod gate;
 mod hostile;
 mod language;
 mod limits;
+mod matrix;
 mod pauses;
 mod types;
 

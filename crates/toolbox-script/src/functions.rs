@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use serde_json::json;
 use toolbox::context::Taint;
@@ -82,16 +81,16 @@ impl Names {
 #[derive(Clone)]
 pub(crate) struct Functions {
     toolbox: ToolBox,
+    /// The context of the calls.
     context: ToolContext,
-    own_name: Arc<str>,
     names: OnceCell<Names>,
     /// All tools, once the script has searched.
     catalog: OnceCell<Catalog>,
 }
 
 impl Functions {
-    pub(crate) fn new(toolbox: ToolBox, context: ToolContext, own_name: Arc<str>) -> Self {
-        Self { toolbox, context, own_name, names: OnceCell::new(), catalog: OnceCell::new() }
+    pub(crate) fn new(toolbox: ToolBox, context: ToolContext) -> Self {
+        Self { toolbox, context, names: OnceCell::new(), catalog: OnceCell::new() }
     }
 
     /// Returns the name of the tool that a function calls. Of one that is not known, the gate says
@@ -110,8 +109,8 @@ impl Functions {
     pub(crate) fn search(&self, text: &str) -> String {
         let all = || self.toolbox.tools().iter().map(|tool| tool.definition().clone()).collect();
         let catalog = self.catalog.get_or_init(all);
-        let (toolbox, context, own_name) = (&self.toolbox, &self.context, &self.own_name);
-        let search = catalog.search(text).filter(|one| is_open(one, toolbox, context, own_name));
+        let (toolbox, context) = (&self.toolbox, &self.context);
+        let search = catalog.search(text).filter(|one| is_open(one, toolbox, context));
         let hits = search.limit(HITS).hits();
         self.show(hits.iter().map(|hit| &*hit.definition));
         let found = hits.iter().map(|hit| {
@@ -131,8 +130,7 @@ impl Functions {
             .iter()
             .map(Tool::definition)
             .filter(|definition| {
-                fits(definition)
-                    && is_open(definition, &self.toolbox, &self.context, &self.own_name)
+                fits(definition) && is_open(definition, &self.toolbox, &self.context)
             })
             .collect();
         if found.is_empty() {
@@ -164,14 +162,8 @@ impl Functions {
 }
 
 /// Returns `true` if a script may call a tool.
-fn is_open(
-    definition: &ToolDefinition,
-    toolbox: &ToolBox,
-    context: &ToolContext,
-    own_name: &str,
-) -> bool {
-    let name = definition.name.as_str();
-    name != own_name && toolbox.permits(name) && context.permits(name) && !definition.is_for_apps()
+fn is_open(definition: &ToolDefinition, toolbox: &ToolBox, context: &ToolContext) -> bool {
+    toolbox.may_call(&definition.name, context) && !definition.is_for_apps()
 }
 
 /// Returns `true` if a name fits a pattern in which `*` stands for any run of characters.

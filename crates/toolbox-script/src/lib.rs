@@ -36,4 +36,4 @@ pub use functions::Names;
 pub use host::{CallResult, Host};
 pub use javascript::JavaScript;
 pub use limits::Limits;
-pub use scripts::{RUN_SCRIPT, Scripts};
+pub use scripts::{RUN_SCRIPT, SCRIPT_TAG, Scripts};

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::json;
-use toolbox::agent::{Run, StepRequest, tool_from_fn};
+use toolbox::agent::{AgentBuilder, Run, StepRequest, tool_from_fn};
 use toolbox::call::{Arguments, ToolError};
 use toolbox::collection::WeakToolBox;
 use toolbox::search::Catalog;
@@ -24,10 +25,14 @@ use crate::session::{EngineSlot, EnginesAtWork};
 /// The name of the tool, unless [`Scripts::named`] gives it another.
 pub const RUN_SCRIPT: &str = "run_script";
 
+/// The tag of each tool that runs scripts. A script calls no tool that has it.
+pub const SCRIPT_TAG: &str = "toolbox-script";
+
 /// A tool by which a model runs a script that calls the tools of a box.
 ///
 /// It stands in the box whose tools it calls, and does not keep that alive. Its scripts see the
-/// tools as the box has them when they begin, without itself.
+/// tools as the box has them when they begin, without those that run scripts: itself, and what has
+/// the tag [`SCRIPT_TAG`].
 ///
 /// Each call that a script makes is a call like any other: it passes the gate of the box, in the
 /// context of the call that runs the script. To an agent the script is an agent below, whose model
@@ -144,7 +149,7 @@ impl Scripts {
         let start =
             move |context: &ToolContext, arguments: &str| self.start(context, arguments, &engines);
         match tool_from_fn(definition, start) {
-            Ok(tool) => tool.layer(shown),
+            Ok(tool) => tool.with_tags([SCRIPT_TAG]).layer(shown),
             Err(error) => panic!("{error}"),
         }
     }
@@ -195,20 +200,26 @@ impl Scripts {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed")]
         let script = Script { script: text.clone(), time, seed: (time as u32) ^ 0x9e37_79b9 };
         let whole = toolbox;
+        // Of before the selection: what changes in between is followed.
+        let followed = AtomicU64::new(whole.generation());
         let toolbox = self.selected(&whole);
-        let own_name = Arc::clone(&self.name);
+        // The tool may have another name in its box.
+        let no_scripts = [format!("tag:{SCRIPT_TAG}"), context.tool_name().to_owned()];
+        let inner =
+            no_scripts.iter().fold(context.clone(), |inner, rule| inner.with_blacklist(rule));
         let model = ScriptModel::new(ScriptStart {
             engine: Arc::clone(&self.engine),
             text,
             call_id: context.call_id().to_owned(),
-            functions: Functions::new(toolbox.clone(), context.clone(), own_name),
+            functions: Functions::new(toolbox.clone(), inner),
             limits: self.limits,
             slot,
         });
-        let agent = Agent::builder(model)
+        let agent = Agent::builder(model);
+        let agent = no_scripts.into_iter().fold(agent, AgentBuilder::blacklist_tool);
+        let agent = agent
             .name(&*self.name)
             .toolbox(toolbox.clone())
-            .blacklist_tool(&*self.name)
             .max_handoffs(0)
             .max_iterations(u32::MAX)
             .max_total_calls(u64::MAX)
@@ -216,7 +227,10 @@ impl Scripts {
             .before_step(move |step: &mut StepRequest| {
                 // A script filters large results itself.
                 step.set_max_result_tokens(usize::MAX);
-                follow(&whole, &toolbox);
+                let generation = whole.generation();
+                if followed.swap(generation, Ordering::Relaxed) != generation {
+                    follow(&whole, &toolbox);
+                }
             })
             .max_calls_per_step(usize::MAX)
             .build()
@@ -236,7 +250,7 @@ impl Scripts {
             }
             Selection::Found { text, limit } => {
                 let tools = toolbox.tools().into_iter();
-                let others = tools.filter(|tool| tool.name() != &*self.name);
+                let others = tools.filter(|tool| !runs_scripts(tool));
                 let catalog: Catalog = others.map(|tool| tool.definition().clone()).collect();
                 let hits = catalog.search(text).limit(*limit).hits();
                 let found: HashSet<&str> =
@@ -270,6 +284,10 @@ fn follow(whole: &ToolBox, selected: &ToolBox) {
             selected.blacklist(&name);
         }
     }
+}
+
+fn runs_scripts(tool: &Tool) -> bool {
+    tool.definition().tags.iter().any(|tag| tag == SCRIPT_TAG)
 }
 
 #[derive(Deserialize)]

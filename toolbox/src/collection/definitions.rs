@@ -62,9 +62,21 @@ impl ToolBox {
         tool.is_available(context, self.shared.state.as_ref())
     }
 
-    /// Returns `true` if a tool may be called from a context: the rules of both permit it, and it
-    /// is available there.
-    pub(crate) fn may_call(&self, name: &str, context: &ToolContext) -> bool {
+    /// Returns `true` if a tool may be called from a context, by its name or an old one: the rules
+    /// of both permit it, and it is available there. Of a name that no tool has, the rules by names
+    /// decide.
+    ///
+    /// ```
+    /// use toolbox::{Tool, ToolBox, ToolContext};
+    ///
+    /// let pay = Tool::new("pay", "Pays").with_tags(["money"]).call(|_| "paid");
+    /// let toolbox = ToolBox::from(pay);
+    /// let context = ToolContext::new();
+    /// assert!(toolbox.may_call("pay", &context));
+    /// assert!(!toolbox.may_call("pay", &context.with_blacklist("tag:money")));
+    /// ```
+    #[must_use]
+    pub fn may_call(&self, name: &str, context: &ToolContext) -> bool {
         let snapshot = self.shared.current.load();
         match snapshot.by_any_name(name) {
             Some(entry) => {

@@ -58,9 +58,7 @@ impl RunConversation {
 
     /// Begins a step, and returns the tools that are offered in it but for what hooks leave out.
     pub(super) fn enter_offer(&mut self, step: u32) -> Definitions {
-        self.offer.refresh();
-        let found = self.offer.promotions.enter(step);
-        self.toolbox().offer_with(&self.scope.context, &found)
+        self.offer.enter(step, &self.scope.context)
     }
 
     /// Puts the tools of a step into the next request, with the tool for the answer.

@@ -7,6 +7,7 @@ use crate::agent::settings::AgentSettings;
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::context::promotion::{Promotions, SEARCH_TOOL};
+use crate::context::rules::Rules;
 use crate::definition::ToolDefinition;
 use crate::dialect::Definitions;
 use crate::model::ToolSearch;
@@ -22,6 +23,29 @@ pub(super) struct ToolOffer {
     /// Tools that a search can find, with the generation of the box they are of, until the rules
     /// change.
     findable: Option<(u64, Definitions)>,
+    /// The last offer that the box and the rules alone decided.
+    last: Option<RuledOffer>,
+}
+
+/// The definitions that the rules of a context leave of the box.
+struct RuledOffer {
+    generation: u64,
+    rules: Option<Arc<Rules>>,
+    definitions: Definitions,
+}
+
+impl RuledOffer {
+    fn new(toolbox: &ToolBox, context: &ToolContext) -> Self {
+        // Read before the list: after a change in between, the next step finds its offer again.
+        let generation = toolbox.generation();
+        let definitions = toolbox.offer_with(context, &[]);
+        Self { generation, rules: context.rules().cloned(), definitions }
+    }
+
+    fn is_of(&self, toolbox: &ToolBox, context: &ToolContext) -> bool {
+        let rules = self.rules.as_ref().map(Arc::as_ptr);
+        self.generation == toolbox.generation() && rules == context.rules().map(Arc::as_ptr)
+    }
 }
 
 impl ToolOffer {
@@ -30,7 +54,7 @@ impl ToolOffer {
         inherited: Option<Inherited>,
         promotions: Arc<Promotions>,
     ) -> Self {
-        Self { own: own.clone(), inherited, promotions, findable: None }
+        Self { own: own.clone(), inherited, promotions, findable: None, last: None }
     }
 
     /// Returns the box whose tools the run calls.
@@ -38,8 +62,23 @@ impl ToolOffer {
         self.inherited.as_ref().map_or(&self.own, Inherited::toolbox)
     }
 
+    /// Returns the tools that a step offers, but for what hooks leave out.
+    ///
+    /// Rules are asked for each tool, so the offer is made again only if they or the box changed.
+    pub(super) fn enter(&mut self, step: u32, context: &ToolContext) -> Definitions {
+        self.refresh();
+        let found = self.promotions.enter(step);
+        let toolbox = &self.toolbox().clone();
+        if !found.is_empty() || toolbox.is_conditional() {
+            return toolbox.offer_with(context, &found);
+        }
+        let last = self.last.take().filter(|last| last.is_of(toolbox, context));
+        let last = last.unwrap_or_else(|| RuledOffer::new(toolbox, context));
+        self.last.insert(last).definitions.clone()
+    }
+
     /// Takes over what changed in the box of the run above.
-    pub(super) fn refresh(&mut self) {
+    fn refresh(&mut self) {
         if let Some(inherited) = &mut self.inherited {
             inherited.refresh();
         }
