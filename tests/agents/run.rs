@@ -199,6 +199,22 @@ async fn a_tool_registered_meanwhile_is_offered_in_the_next_step() {
 }
 
 #[tokio::test]
+async fn a_tool_that_its_agent_forbids_meanwhile_is_not_offered_in_the_next_step() {
+    let own = Arc::new(std::sync::OnceLock::<Agent>::new());
+    let agent = Arc::clone(&own);
+    let forbid = Tool::new("forbid", "Forbids.").call(move |_| {
+        agent.get().unwrap().blacklist_tool("other");
+        "forbidden"
+    });
+    let model = ScriptedModel::new().calls("forbid", "{}").text("ok");
+    let toolbox = ToolBox::from([forbid, says("other", "x"), says("third", "x")]);
+    let agent = Agent::builder(model.clone()).toolbox(toolbox).blacklist_tool("third");
+    let agent = own.get_or_init(|| agent.build().unwrap());
+    agent.run("x").await.unwrap();
+    assert_eq!(offers(&model), [vec!["forbid", "other"], vec!["forbid"]]);
+}
+
+#[tokio::test]
 async fn iterations_count_the_rounds() {
     for rounds in 0..4_u32 {
         let script = (0..rounds).fold(ScriptedModel::new(), |model, at| {
