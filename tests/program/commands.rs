@@ -236,12 +236,24 @@ fn a_program_has_the_version_that_its_author_gives() {
     assert_eq!(version.out, format!("toolbox {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_guarantees_of_commands_are_told_where_a_tool_runs_some() {
+    let check = |has_shell: bool, words: &[&str]| {
+        let mut command = Command::new(own_program());
+        let shell = has_shell.then_some(("SHELL_TOOL", "1"));
+        ended(command.arg("check").args(words).envs(shell), "")
+    };
+    check(true, &[]).check(0, "processes outside cannot be signalled: ", "");
+    check(true, &["--json"]).check(0, r#""guarantee":"ends_with_program","holds":"#, "");
+    let without = check(false, &[]);
+    without.check(0, "in the first request", "");
+    assert!(!without.out.contains("shell_exec"), "{without:?}");
+    assert_eq!(check(false, &["--json"]).json()["commands"], json!(null));
+}
+
 #[test]
 fn tools_are_found_by_words_and_by_pattern() {
-    #[cfg(target_os = "linux")]
-    own(&["check"]).check(0, "processes outside cannot be signalled: ", "");
-    #[cfg(target_os = "linux")]
-    own(&["check", "--json"]).check(0, r#""guarantee":"ends_with_program","holds":"#, "");
     own(&["search", "current", "time"]).check(0, "get_current_time", "");
     let found = own(&["search", "-e", "^(wi|fa)", "-n", "5"]);
     assert_eq!(found.out, "wipe  Deletes everything there is.\nfail  Fails with a reason.\n");

@@ -86,6 +86,15 @@ fn lines() -> String {
     "a line\n".repeat(20_000)
 }
 
+/// Runs a command. Only there with the variable SHELL_TOOL.
+#[tool(destructive)]
+fn shell_exec(
+    /// The command
+    command: &str,
+) -> String {
+    command.to_owned()
+}
+
 /// Sends money. Only there with the variable TRANSFERS, since the other tests count the tools.
 #[tool(approval)]
 fn transfer(
@@ -265,6 +274,9 @@ pub(crate) fn main() -> ExitCode {
     }
     if std::env::var_os("RENAMED").is_some() {
         toolbox.register(tools![seek, glance]);
+    }
+    if std::env::var_os("SHELL_TOOL").is_some() {
+        toolbox.register(tools![shell_exec]);
     }
     if std::env::var_os("TRANSFERS").is_some() {
         toolbox.register(tools![transfer]);
