@@ -86,7 +86,7 @@ fn lines() -> String {
     "a line\n".repeat(20_000)
 }
 
-/// Runs a command. Only there with the variable SHELL_TOOL.
+/// Runs a command. Only there with the variable `SHELL_TOOL`.
 #[tool(destructive)]
 fn shell_exec(
     /// The command
