@@ -307,8 +307,8 @@ async fn wait(context: &ToolContext) -> String {
 
 /// Returns the code that the last call of an agent ended with, or that a script returned.
 fn told(outcome: &RunOutcome, way: Way) -> String {
-    let results = outcome.history.steps().filter_map(|step| step.results().first());
-    let Some(result) = results.last() else {
+    let mut results = outcome.history.steps().filter_map(|step| step.results().first());
+    let Some(result) = results.next_back() else {
         return format!("{:?} {:?}", outcome.reason, outcome.paused);
     };
     match way {
