@@ -429,8 +429,8 @@ impl Tool {
         }
     }
 
-    /// Returns a tool as [`Tool::from_stream`] does, whose result is what `folding` makes of the items:
-    /// it gets the value so far, at first the default of its type, and the next item.
+    /// Returns a tool as [`Tool::from_stream`] does, whose result is what `folding` makes of the
+    /// items: it gets the value so far, at first the default of its type, and the next item.
     ///
     /// An item that is a failure ends the stream; the result is that failure, with the value so
     /// far.

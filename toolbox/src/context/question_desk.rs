@@ -138,8 +138,8 @@ impl ToolContext {
         self.extension().filter(|_| self.is_deferrable()).map(|Desk(desk)| &**desk)
     }
 
-    /// Returns `true` if the call belongs to a run that pauses, and can be resumed, where a decision
-    /// or an answer is missing.
+    /// Returns `true` if the call belongs to a run that pauses, and can be resumed, where a
+    /// decision or an answer is missing.
     #[must_use]
     pub fn can_pause(&self) -> bool {
         self.question_desk().is_some()

@@ -366,8 +366,8 @@ impl Board {
         })
     }
 
-    /// Returns the names that a tool had before, as the box has them. One that is the name of a tool
-    /// of the fleet stays that, though nobody offers it now.
+    /// Returns the names that a tool had before, as the box has them. One that is the name of a
+    /// tool of the fleet stays that, though nobody offers it now.
     fn old_names(&self, tool: &OfferedTool) -> Vec<String> {
         let pins = self.fleet.pins.lock();
         let free = tool.replaces.iter().filter(|old| pins.get(old).is_none());

@@ -466,7 +466,8 @@ impl Tool {
         self
     }
 
-    /// Returns the tool so that it is deprecated; `note` says what to use instead, and may be empty.
+    /// Returns the tool so that it is deprecated; `note` says what to use instead, and may be
+    /// empty.
     ///
     /// The model reads it at the end of the description, MCP clients as the `fastmcp.deprecated` of
     /// the `_meta`, and both as the `deprecated` of the schema. A call runs the tool, and a part of
