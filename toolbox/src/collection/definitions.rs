@@ -69,7 +69,7 @@ impl ToolBox {
     /// ```
     /// use toolbox::{Tool, ToolBox, ToolContext};
     ///
-    /// let pay = Tool::new("pay", "Pays").with_tags(["money"]).call(|_| "paid");
+    /// let pay = Tool::new("pay", "Pays").call(|_| "paid").with_tags(["money"]);
     /// let toolbox = ToolBox::from(pay);
     /// let context = ToolContext::new();
     /// assert!(toolbox.may_call("pay", &context));
