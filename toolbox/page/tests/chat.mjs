@@ -170,6 +170,8 @@ export function register(program, session) {
     await log(page).getByText("429, slow down").waitFor();
     await page.getByRole("button", { name: "Try again" }).click();
     await log(page).getByText("messages of yours: 2.").waitFor();
+    // The text is there before the turn has ended, and nothing is sent until then.
+    await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
     await say(page, "key");
     await log(page).getByText(/the key was refused\. The program that serves this page has the key/).waitFor();
     await page.getByRole("button", { name: "Try again" }).waitFor();
