@@ -74,6 +74,7 @@ fn all() -> ToolBox {
         .build()
         .expect("a box");
     toolbox.register(delete_all::tool());
+    toolbox.register(Tool::new("new_one", "N.").call(|_| "new").replaces(["late_two"]));
     toolbox.register(read_all::tool());
     toolbox.register(Store("stored"));
     toolbox.register(Tool::new("closure", "C.").call(|_| "closed").available_if(for_root));
@@ -86,7 +87,7 @@ fn all() -> ToolBox {
 #[test]
 fn a_tool_is_there_for_those_for_whom_its_predicate_holds() {
     let toolbox = all();
-    let of_root = ["delete_all", "store_put", "closure", "tagged", "late_one"];
+    let of_root = ["delete_all", "new_one", "store_put", "closure", "tagged", "late_one"];
     let for_none = ["store_drop_all", "hidden"];
     for (who, context) in
         [("nobody", ToolContext::new()), ("a guest", user("guest")), ("root", user("root"))]
@@ -108,7 +109,7 @@ fn a_tool_is_there_for_those_for_whom_its_predicate_holds() {
             assert_eq!(result.failure_kind(), Some(FailureKind::NotFound), "{who}: {name}");
         }
     }
-    assert_eq!(toolbox.names().len(), 8, "the program has them all");
+    assert_eq!(toolbox.names().len(), 9, "the program has them all");
 }
 
 #[test]

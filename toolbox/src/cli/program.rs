@@ -22,7 +22,6 @@ use crate::mcp::{
 use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
 use crate::text::{clean, nearest_n};
-use crate::tool::Tool;
 
 /// The configuration of a run of the program.
 pub(super) struct Configured {
@@ -71,8 +70,8 @@ pub(super) fn unmet_rules(toolbox: &ToolBox, servers: &Servers, config: &Config)
         let rules = names_of(rule, config);
         let mut rules = rules.iter().map(|rule| ToolRule::new(rule));
         rules.any(|rule| {
-            let tags = |tool: &Tool| rule.matches(tool.name(), &tool.definition().tags);
-            names.iter().any(|name| rule.matches_name(name)) || tools.iter().any(tags)
+            names.iter().any(|name| rule.matches_name(name))
+                || tools.iter().any(|tool| rule.covers(tool.definition()))
         })
     };
     let keys = [("blacklist", Some(&settings.blacklist)), ("allow", settings.allow.as_ref())];

@@ -79,12 +79,7 @@ impl ToolBox {
     pub fn may_call(&self, name: &str, context: &ToolContext) -> bool {
         let snapshot = self.shared.current.load();
         match snapshot.by_any_name(name) {
-            Some(entry) => {
-                let definition = entry.tool.definition();
-                entry.permitted
-                    && context.permits_tool(definition)
-                    && self.offers(&entry.tool, context)
-            }
+            Some(entry) => entry.may_be_called(context, self.shared.state.as_ref()),
             None => snapshot.permits(name) && context.permits(name),
         }
     }
@@ -108,9 +103,7 @@ impl ToolBox {
         let snapshot = self.shared.current.load();
         let all = snapshot.definitions();
         let permitted = |tool: &ToolDefinition| self.shows(&snapshot, tool, context);
-        let is_plain = context.rules().is_none() && !snapshot.is_conditional();
-        let nobody_forbids = is_plain || all.iter().all(permitted);
-        if nobody_forbids && found.is_empty() {
+        if found.is_empty() && self.shows_all(&snapshot, all, context) {
             return all.clone();
         }
         let more = found.iter().filter(|tool| {
@@ -132,11 +125,17 @@ impl ToolBox {
         }
         let all = snapshot.deferred();
         let permitted = |tool: &ToolDefinition| self.shows(&snapshot, tool, context);
-        let is_plain = context.rules().is_none() && !snapshot.is_conditional();
-        if is_plain || all.iter().all(permitted) {
+        if self.shows_all(&snapshot, all, context) {
             return (generation, all.clone());
         }
         (generation, all.shared().iter().filter(|tool| permitted(tool)).cloned().collect())
+    }
+
+    /// Returns `true` if the definitions of all these tools are sent to a model whose calls are
+    /// made in `context`.
+    fn shows_all(&self, snapshot: &Snapshot, all: &Definitions, context: &ToolContext) -> bool {
+        context.rules().is_none() && !snapshot.is_conditional()
+            || all.iter().all(|tool| self.shows(snapshot, tool, context))
     }
 
     /// Returns `true` if the definition of a tool is sent to a model whose calls are made in

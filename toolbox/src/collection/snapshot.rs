@@ -7,6 +7,7 @@ use super::tools::ToolTable;
 use super::{BoxSettings, RegisterFault};
 use crate::context::availability::Availability;
 use crate::context::rules::{Rules, ToolRule};
+use crate::context::{StateMap, ToolContext};
 use crate::definition::ToolDefinition;
 use crate::dialect::{Definitions, Dialect, SharedDefinition, outbound_name};
 use crate::tool::Tool;
@@ -107,6 +108,18 @@ impl ToolEntry {
             Visibility::Conditional => Visibility::of(self.tool.definition()),
             other => other,
         }
+    }
+
+    /// Returns `true` if a caller may call the tool: the rules of the box, whose states these are,
+    /// and of the caller permit it, and it is available.
+    pub(crate) fn may_be_called(
+        &self,
+        context: &ToolContext,
+        state: Option<&Arc<StateMap>>,
+    ) -> bool {
+        self.permitted
+            && context.permits_tool(self.tool.definition())
+            && self.tool.is_available(context, state)
     }
 
     fn permitted_or_not(self, permitted: bool) -> Self {
@@ -243,7 +256,7 @@ impl Snapshot {
 
     pub(super) fn put_quietly(&mut self, mut tool: Tool) {
         for (rule, available) in &*self.available {
-            if rule.matches_tool(tool.definition()) {
+            if rule.covers(tool.definition()) {
                 tool = tool.available_like(available);
             }
         }

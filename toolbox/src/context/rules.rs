@@ -73,8 +73,13 @@ impl ToolRule {
         }
     }
 
-    pub(crate) fn matches_tool(&self, tool: &ToolDefinition) -> bool {
+    fn matches_tool(&self, tool: &ToolDefinition) -> bool {
         self.matches(&tool.name, &tool.tags)
+    }
+
+    /// Returns `true` if it names a tool, also by a name that this had before.
+    pub(crate) fn covers(&self, tool: &ToolDefinition) -> bool {
+        self.matches_tool(tool) || tool.replaces.iter().any(|old| self.matches_name(old))
     }
 }
 
@@ -125,22 +130,18 @@ impl Rules {
     /// nothing of it.
     pub(crate) fn permit(&self, name: &str) -> bool {
         let names = |rule: &ToolRule| rule.matches_name(name);
-        !self.forbid(name) && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(names))
+        !self.blacklist.iter().any(names)
+            && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(names))
     }
 
     /// Returns `true` if a tool may be called: its name, or one of its tags, is permitted, and
     /// neither these nor its old names are on the blacklist.
     pub(crate) fn permit_tool(&self, tool: &ToolDefinition) -> bool {
-        !self.blacklist.iter().any(|rule| rule.matches_tool(tool))
-            && !tool.replaces.iter().any(|old| self.forbid(old))
+        !self.blacklist.iter().any(|rule| rule.covers(tool))
             && self
                 .allowed
                 .as_ref()
                 .is_none_or(|rules| rules.iter().any(|rule| rule.matches_tool(tool)))
-    }
-
-    fn forbid(&self, name: &str) -> bool {
-        self.blacklist.iter().any(|rule| rule.matches_name(name))
     }
 
     /// Adds other rules: a tool that either forbids is forbidden.

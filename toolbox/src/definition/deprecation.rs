@@ -15,6 +15,10 @@ pub(super) const KEYWORD: &str = "deprecated";
 
 /// Returns `true` if a schema is marked.
 pub(super) fn is_deprecated(schema: &Value) -> bool {
+    schema.as_object().is_some_and(is_marked)
+}
+
+fn is_marked(schema: &Object) -> bool {
     schema.get(KEYWORD).is_some_and(|is_so| *is_so == true)
 }
 
@@ -32,7 +36,7 @@ pub(crate) struct DeprecatedPart {
 impl DeprecatedPart {
     /// Returns the part that a schema marks, if it does.
     pub(crate) fn of(schema: &Object, path: &str) -> Option<Self> {
-        if path.is_empty() || schema.get(KEYWORD).is_none_or(|is_so| *is_so != true) {
+        if path.is_empty() || !is_marked(schema) {
             return None;
         }
         let value = schema.get("const").or_else(|| match walk::items(schema, "enum") {

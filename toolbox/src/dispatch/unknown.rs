@@ -57,10 +57,7 @@ impl<'s> Callable<'s> {
             Visibility::Deferred => pass.hidden,
             Visibility::Apps | Visibility::Conditional => false,
         };
-        is_shown
-            && entry.permitted
-            && context.is_none_or(|context| context.permits_tool(entry.tool.definition()))
-            && entry.tool.is_available(context.unwrap_or(&UNUSED_CONTEXT), self.state)
+        is_shown && entry.may_be_called(context.unwrap_or(&UNUSED_CONTEXT), self.state)
     }
 
     fn get(&self, name: &str) -> Option<&'s ToolEntry> {
