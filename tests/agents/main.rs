@@ -39,6 +39,7 @@ mod run_events;
 mod services;
 mod steering;
 mod steps;
+mod stream_items;
 mod streamed_calls;
 mod streams;
 mod types;

@@ -689,7 +689,7 @@ fn collected(
     output: &Ident,
 ) -> TokenStream {
     let ends = ends(&stream.stream);
-    let (value, item, sum) = (local("value"), local("item"), local("sum"));
+    let (value, item, items, sum) = (local("value"), local("item"), local("items"), local("sum"));
     // The span makes the compiler point at the type that is no stream.
     let (start, end) = ends;
     let (taken, none) = (Ident::new("stream", start), quote_spanned!(end=> ()));
@@ -697,9 +697,12 @@ fn collected(
     let kind = quote!((&&&&__private::kind_of(&#value)).kind());
     let convert_output =
         |ends| converted(&value, &method(ends, &quote!(__Output<_>), "finish"), Some(&kind));
+    let put = method(ends, &quote!(__Output<_>), "put");
     let error = quote!((&&&__private::kind_of(&#value)).error());
     let fail = |ends| converted(&value, &method(ends, &quote!(__Failure<_>), "fail"), Some(&error));
-    let (item_output, item_failure) = (convert_output(ends), fail(ends));
+    let put_output = converted(&quote!(#value, #items), &put, Some(&kind));
+    let item_failure = fail(ends);
+    let put_failure = quote!(#items.put(#item_failure));
     let whole = self::ends(&function.output.to_token_stream());
     let failure = fail(
         function
@@ -718,12 +721,16 @@ fn collected(
                     #call,
                     #value,
                     #begun,
-                    |#sum, #item| match __private::Returned(#item).split() {
+                    |#sum, #item, #items| match __private::Returned(#item).split() {
                         ::core::result::Result::Ok(#value) => {
                             let #sum = #added;
-                            (#sum, #item_output)
+                            #put_output
+                            #sum
                         }
-                        ::core::result::Result::Err(#value) => (#sum, #item_failure),
+                        ::core::result::Result::Err(#value) => {
+                            #put_failure;
+                            #sum
+                        }
                     },
                     |#value| #sum_output,
                 )
@@ -732,10 +739,10 @@ fn collected(
         CollectModel::Variant(_) => {
             let collect = variant(&stream.collect);
             quote! {
-                __private::collect(#call, #collect, #value, |#item| {
+                __private::collect(#call, #collect, #value, |#item, #items| {
                     match __private::Returned(#item).split() {
-                        ::core::result::Result::Ok(#value) => #item_output
-                        ::core::result::Result::Err(#value) => #item_failure
+                        ::core::result::Result::Ok(#value) => #put_output
+                        ::core::result::Result::Err(#value) => #put_failure,
                     }
                 })
             }
@@ -760,7 +767,7 @@ fn convert(value: &Ident, by: &TokenStream, kind: Option<&TokenStream>) -> Token
 }
 
 /// Returns the block that converts a value.
-fn converted(value: &Ident, by: &TokenStream, kind: Option<&TokenStream>) -> TokenStream {
+fn converted(value: &impl ToTokens, by: &TokenStream, kind: Option<&TokenStream>) -> TokenStream {
     // A variable of its own, so that the compiler points at the function and not at the value.
     let convert = local("convert");
     let kind = kind.map(|kind| quote!(#kind,));

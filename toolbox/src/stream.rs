@@ -37,46 +37,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::arguments::call::HandlerCall;
-use crate::call::{Content, FailureKind, IntoToolResult, ToolResult};
+pub use crate::call::items::Collect;
+use crate::call::items::Collected;
+use crate::call::{IntoToolResult, ToolResult};
 use crate::context::ToolContext;
 use crate::tool::{BoxedHandler, Tool, ToolInput, made};
 
-/// The most items of one call.
-const MAX_ITEMS: u64 = 100_000;
-/// The most bytes that are collected of one call.
-const MAX_BYTES: usize = 16 << 20;
 /// The items that may come at once before others of the runtime have their turn.
 const AT_ONCE: u32 = 32;
-
-/// The items that the result of a tool that streams is made of.
-///
-/// ```
-/// use futures_util::stream::{self, Stream};
-/// use toolbox::{tool, tools, ToolBox, ToolCall};
-///
-/// /// Looks for primes; each item is the best answer so far.
-/// #[tool(collect = "last")] // Collect::Last
-/// fn largest_prime(below: u32) -> impl Stream<Item = u32> {
-///     stream::iter((2..below).filter(|n| (2..*n).all(|other| n % other != 0)))
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let toolbox = ToolBox::from(tools![largest_prime]);
-/// let result = toolbox.call(ToolCall::new("1", "largest_prime", r#"{"below": 20}"#)).await;
-/// assert_eq!(result.text(), "19");
-/// # }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Collect {
-    /// All items: text joined as it comes, JSON as a list, other content one after the other.
-    #[default]
-    All,
-    /// All items, each on a line of its own if they are text.
-    Lines,
-    /// The last item alone.
-    Last,
-}
 
 /// Collects the items of a stream: each goes out as it comes, and the result is what was collected.
 ///
@@ -86,27 +54,27 @@ pub async fn collect<S: Stream>(
     call: &HandlerCall<'_>,
     collect: Collect,
     stream: S,
-    finish: impl Fn(S::Item) -> ToolResult,
+    put: impl Fn(S::Item, &mut Collected),
 ) -> ToolResult {
-    let context = call.context;
     let mut stream = pin!(stream);
-    let mut collected = Collected { collect, ..Collected::default() };
-    let is_shown = context.shows_outputs();
+    let mut items = Collected::new(collect, call.context.shows_outputs());
     let mut at_once = 0;
     loop {
         let Some(item) = next(stream.as_mut(), &mut at_once).await else {
-            return collected.end(call.has_output_schema());
+            return items.end(call.has_output_schema());
         };
-        let item = finish(item);
-        if item.is_error() {
-            return collected.failed(item);
+        put(item, &mut items);
+        if let Some(item) = items.take_put() {
+            if item.is_error() {
+                return items.failed(item);
+            }
+            if items.is_shown() {
+                call.context.put_out(items.count(), item.content().to_vec()).await;
+            }
+            items.add(item);
         }
-        if is_shown {
-            context.put_out(collected.count, item.content().to_vec()).await;
-        }
-        collected.add(item);
-        if collected.count > MAX_ITEMS || collected.bytes > MAX_BYTES {
-            return collected.stopped();
+        if items.are_full() {
+            return items.stopped();
         }
     }
 }
@@ -120,36 +88,31 @@ pub async fn fold<S: Stream, T>(
     call: &HandlerCall<'_>,
     stream: S,
     start: T,
-    add: impl Fn(T, S::Item) -> (T, ToolResult),
+    add: impl Fn(T, S::Item, &mut Collected) -> T,
     finish: impl Fn(T) -> ToolResult,
 ) -> ToolResult {
-    let context = call.context;
     let mut stream = pin!(stream);
-    let mut folded = Collected { collect: Collect::Last, ..Collected::default() };
-    let is_shown = context.shows_outputs();
+    let mut items = Collected::new(Collect::Last, call.context.shows_outputs());
     let (mut sum, mut at_once) = (start, 0);
     loop {
         let Some(item) = next(stream.as_mut(), &mut at_once).await else {
-            folded.items = Items::Last(Box::new(finish(sum)));
-            return folded.end(call.has_output_schema());
+            items.keep_only(finish(sum));
+            return items.end(call.has_output_schema());
         };
-        let item = {
-            let (next, item) = add(sum, item);
-            sum = next;
-            item
-        };
-        if item.is_error() {
-            folded.items = Items::Last(Box::new(finish(sum)));
-            return folded.failed(item);
+        sum = add(sum, item, &mut items);
+        if let Some(item) = items.take_put() {
+            if item.is_error() {
+                items.keep_only(finish(sum));
+                return items.failed(item);
+            }
+            if items.is_shown() {
+                call.context.put_out(items.count(), item.content().to_vec()).await;
+            }
+            items.add(item);
         }
-        folded.is_untrusted |= item.is_untrusted();
-        if is_shown {
-            context.put_out(folded.count, item.content().to_vec()).await;
-        }
-        folded.count += 1;
-        if folded.count > MAX_ITEMS {
-            folded.items = Items::Last(Box::new(finish(sum)));
-            return folded.stopped();
+        if items.are_full() {
+            items.keep_only(finish(sum));
+            return items.stopped();
         }
     }
 }
@@ -169,131 +132,6 @@ async fn next<S: Stream>(mut stream: Pin<&mut S>, at_once: &mut u32) -> Option<S
         next
     })
     .await
-}
-
-/// The items so far.
-#[derive(Default)]
-struct Collected {
-    collect: Collect,
-    items: Items,
-    count: u64,
-    bytes: usize,
-    is_untrusted: bool,
-    /// `true` if each item fits the output schema of its type.
-    is_structured: bool,
-}
-
-#[derive(Default)]
-enum Items {
-    #[default]
-    None,
-    Text(String),
-    /// A JSON list, without its end.
-    Json(String),
-    Parts(Vec<Content>),
-    Last(Box<ToolResult>),
-}
-
-impl Collected {
-    fn add(&mut self, item: ToolResult) {
-        self.count += 1;
-        self.is_untrusted |= item.is_untrusted();
-        if self.collect == Collect::Last {
-            self.items = Items::Last(Box::new(item));
-            return;
-        }
-        self.bytes += item.content().iter().map(Content::len).sum::<usize>();
-        let is_structured = item.structured_text().is_some();
-        let is_json = is_structured || item.is_json();
-        self.is_structured = is_structured && (self.count == 1 || self.is_structured);
-        match (&mut self.items, item.content()) {
-            (items @ Items::None, [Content::Text(text)]) if is_json => {
-                *items = Items::Json(format!("[{}", &**text));
-            }
-            (items @ Items::None, [Content::Text(text)]) => {
-                *items = Items::Text((**text).to_owned());
-            }
-            (Items::Json(json), [Content::Text(text)]) if is_json => {
-                json.push(',');
-                json.push_str(text);
-            }
-            (Items::Text(all), [Content::Text(text)]) if !is_json => {
-                if self.collect == Collect::Lines {
-                    all.push('\n');
-                }
-                all.push_str(text);
-            }
-            (items, parts) => {
-                let parts = parts.to_vec();
-                let mut all = std::mem::take(items).into_parts();
-                all.extend(parts);
-                *items = Items::Parts(all);
-                self.is_structured = false;
-            }
-        }
-    }
-
-    /// Returns the result of a stream that ended.
-    fn end(self, has_schema: bool) -> ToolResult {
-        let mut result = match self.items {
-            Items::None if self.collect == Collect::Last => {
-                let text = "the tool's stream ended without an item";
-                ToolResult::failure(FailureKind::InvalidOutput, text)
-            }
-            Items::None if has_schema => ToolResult::structured("[]".to_owned()),
-            Items::None => ToolResult::new("the tool put out nothing"),
-            Items::Text(text) => ToolResult::new(text),
-            Items::Json(json) if self.is_structured => ToolResult::structured(json + "]"),
-            Items::Json(json) => ToolResult::json(json + "]"),
-            Items::Parts(parts) => parts.into(),
-            Items::Last(item) => *item,
-        };
-        if self.is_untrusted {
-            result.mark_as_untrusted();
-        }
-        result
-    }
-
-    /// Returns the result of a stream that ended with a failure.
-    fn failed(self, failure: ToolResult) -> ToolResult {
-        if self.count == 0 {
-            return failure;
-        }
-        let text = format!("the stream ended after {}: {}", counted(self.count), failure.text());
-        // First, so that no limit of a result cuts it.
-        let mut parts = vec![Content::text(text)];
-        parts.extend(self.items.into_parts());
-        let mut failure = failure.with_parts(parts);
-        if self.is_untrusted {
-            failure.mark_as_untrusted();
-        }
-        failure
-    }
-
-    /// Returns the result of a stream that did not end.
-    fn stopped(self) -> ToolResult {
-        let text = format!(
-            "it was stopped there, since at most {MAX_ITEMS} items and {} MiB are collected: ask for less",
-            MAX_BYTES >> 20
-        );
-        self.failed(ToolResult::failure(FailureKind::ResultTooLarge, text))
-    }
-}
-
-impl Items {
-    fn into_parts(self) -> Vec<Content> {
-        match self {
-            Self::None => Vec::new(),
-            Self::Text(text) => vec![Content::text(text)],
-            Self::Json(json) => vec![Content::text(json + "]")],
-            Self::Parts(parts) => parts,
-            Self::Last(item) => item.content().to_vec(),
-        }
-    }
-}
-
-fn counted(items: u64) -> String {
-    if items == 1 { "one item".to_owned() } else { format!("{items} items") }
 }
 
 /// Returns the output schema of a stream, by that of its items.
@@ -419,7 +257,7 @@ impl Tool {
                     Err(refusal) => return refusal,
                 };
                 let stream = function.stream(call.context, args);
-                collect(call, Collect::All, stream, IntoToolResult::into_tool_result).await
+                collect(call, Collect::All, stream, IntoToolResult::put_into).await
             })
         }));
         let tool = made(Self::of_input::<Args>(name, description, handler));
@@ -474,7 +312,11 @@ impl Tool {
                 };
                 let (function, folding) = &*shared;
                 let stream = function.stream(call.context, args);
-                let add = |sum, item| (folding(sum, &item), item.into_tool_result());
+                let add = |sum, item: F::Item, items: &mut Collected| {
+                    let sum = folding(sum, &item);
+                    item.put_into(items);
+                    sum
+                };
                 fold(call, stream, T::default(), add, IntoToolResult::into_tool_result).await
             })
         }));

@@ -22,6 +22,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::call::items::{Collected, JsonOf};
+use crate::call::put_structured;
 use crate::call::{IntoToolFailure, IntoToolResult, ToolResult};
 use crate::call::{displayed, reported, serialized, structured, unquoted};
 use crate::schema;
@@ -368,6 +370,12 @@ pub trait AwaitedOutput<T> {}
 pub trait ToolOutput<Kind = SerializedKind>: Sized {
     #[doc(hidden)]
     fn finish(kind: Kind, value: Self) -> ToolResult;
+
+    /// Puts the value among the items of a stream.
+    #[doc(hidden)]
+    fn put(kind: Kind, value: Self, items: &mut Collected) {
+        items.put(Self::finish(kind, value));
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -376,12 +384,21 @@ impl<T: IntoToolResult> ToolOutput<OwnResultKind> for T {
     fn finish(_: OwnResultKind, value: T) -> ToolResult {
         value.into_tool_result()
     }
+
+    #[inline]
+    fn put(_: OwnResultKind, value: T, items: &mut Collected) {
+        value.put_into(items);
+    }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + JsonSchema> ToolOutput<StructuredKind> for T {
     fn finish(_: StructuredKind, value: T) -> ToolResult {
         structured(&value)
+    }
+
+    fn put(_: StructuredKind, value: T, items: &mut Collected) {
+        put_structured(&value, items);
     }
 }
 
@@ -397,12 +414,21 @@ where
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> ToolOutput<SerializedKind> for T {
     fn finish(_: SerializedKind, value: T) -> ToolResult {
-        let finish = |json: String| match json.as_bytes().first() {
-            Some(b'{' | b'[') => ToolResult::json(json),
-            _ => ToolResult::new(unquoted(json)),
-        };
-        serialized(&value).map_or_else(|failure| failure, finish)
+        whole(&value)
     }
+
+    fn put(_: SerializedKind, value: T, items: &mut Collected) {
+        items.put_json(&value, JsonOf::Any, |first| matches!(first, b'{' | b'['), whole);
+    }
+}
+
+/// Returns the result of a value without a schema.
+fn whole<T: Serialize>(value: &T) -> ToolResult {
+    let finish = |json: String| match json.as_bytes().first() {
+        Some(b'{' | b'[') => ToolResult::json(json),
+        _ => ToolResult::new(unquoted(json)),
+    };
+    serialized(value).map_or_else(|failure| failure, finish)
 }
 
 /// All types: those that serialize pass, the others meet [`ToolOutput`]'s message.

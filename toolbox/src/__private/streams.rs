@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::kind::{KindOf, Never, Returned, ToolOutput, returned};
 use crate::call::ToolResult;
 
+pub use crate::call::items::Collect;
 #[cfg(feature = "stream")]
-pub use crate::stream::{Collect, collect, fold, schema_of};
+pub use crate::stream::{collect, fold, schema_of};
 #[cfg(not(feature = "stream"))]
-pub use without_feature::{Collect, collect, fold, schema_of};
+pub use without_feature::{collect, fold, schema_of};
 
 /// The output of a function that collects a stream.
 #[derive(Debug)]
@@ -184,15 +185,7 @@ mod without_feature {
     use crate::__private::kind::Never;
     use crate::arguments::call::HandlerCall;
     use crate::call::ToolResult;
-
-    /// The variants of `toolbox::stream::Collect`.
-    #[derive(Debug)]
-    #[allow(missing_docs, reason = "the variants of `toolbox::stream::Collect`")]
-    pub enum Collect {
-        All,
-        Lines,
-        Last,
-    }
+    use crate::call::items::{Collect, Collected};
 
     /// Collects nothing.
     #[allow(clippy::unused_async, reason = "the expansion awaits it")]
@@ -200,7 +193,7 @@ mod without_feature {
         _call: &HandlerCall<'_>,
         _collect: Collect,
         stream: NoItems,
-        _finish: impl Fn(Never) -> ToolResult,
+        _put: impl Fn(Never, &mut Collected),
     ) -> ToolResult {
         match stream {}
     }
@@ -211,7 +204,7 @@ mod without_feature {
         _call: &HandlerCall<'_>,
         stream: NoItems,
         _start: T,
-        _add: impl Fn(T, Never) -> (T, ToolResult),
+        _add: impl Fn(T, Never, &mut Collected) -> T,
         _finish: impl Fn(T) -> ToolResult,
     ) -> ToolResult {
         match stream {}

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::call::items::{Collected, JsonOf};
 use crate::call::{Content, FailureKind, ToolError, ToolResult};
 use crate::schema;
 
@@ -49,6 +50,15 @@ pub trait IntoToolResult {
     {
         None
     }
+
+    /// Puts the value among the items of a stream.
+    #[doc(hidden)]
+    fn put_into(self, items: &mut Collected)
+    where
+        Self: Sized,
+    {
+        items.put(self.into_tool_result());
+    }
 }
 
 impl IntoToolResult for ToolResult {
@@ -63,6 +73,10 @@ impl IntoToolResult for String {
     fn into_tool_result(self) -> ToolResult {
         ToolResult::new(self)
     }
+
+    fn put_into(self, items: &mut Collected) {
+        items.put_text(&self);
+    }
 }
 
 macro_rules! texts {
@@ -71,11 +85,21 @@ macro_rules! texts {
             fn into_tool_result(self) -> ToolResult {
                 ToolResult::new(String::from(self))
             }
+
+            fn put_into(self, items: &mut Collected) {
+                items.put_text(&self);
+            }
         }
     )*};
 }
 
-texts!(&str, Box<str>, Cow<'_, str>, char);
+texts!(&str, Box<str>, Cow<'_, str>);
+
+impl IntoToolResult for char {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new(self)
+    }
+}
 
 macro_rules! scalars {
     ($($type:ty: $word:literal),*) => {$(
@@ -87,6 +111,11 @@ macro_rules! scalars {
 
             fn output_schema() -> Option<Value> {
                 Some(serde_json::json!({ "type": $word }))
+            }
+
+            #[inline]
+            fn put_into(self, items: &mut Collected) {
+                items.put_json(&self, JsonOf::Scalar, |_| true, |own| own.into_tool_result());
             }
         }
     )*};
@@ -124,6 +153,18 @@ impl IntoToolResult for Value {
         match self {
             Self::String(text) => ToolResult::new(text),
             value => ToolResult::json(value.to_string()),
+        }
+    }
+
+    fn put_into(self, items: &mut Collected) {
+        match self {
+            Self::String(text) => items.put_text(&text),
+            value => items.put_json(
+                &value,
+                JsonOf::Any,
+                |_| true,
+                |value| ToolResult::json(value.to_string()),
+            ),
         }
     }
 }
@@ -193,6 +234,13 @@ impl<T: IntoToolResult, E: IntoToolFailure> IntoToolResult for Result<T, E> {
 
     fn output_schema() -> Option<Value> {
         T::output_schema()
+    }
+
+    fn put_into(self, items: &mut Collected) {
+        match self {
+            Ok(value) => value.put_into(items),
+            Err(error) => items.put(error.into_tool_failure()),
+        }
     }
 }
 
@@ -364,6 +412,12 @@ pub(crate) fn structured<T: Serialize + JsonSchema>(value: &T) -> ToolResult {
         _ => ToolResult::typed(json),
     };
     serialized(value).map_or_else(|failure| failure, finish)
+}
+
+/// Puts a value with a schema among the items of a stream.
+pub(crate) fn put_structured<T: Serialize + JsonSchema>(value: &T, items: &mut Collected) {
+    let is_json = |first| !matches!(first, b'"' | b'n') || !schema::is_text::<T>();
+    items.put_json(value, JsonOf::Schema, is_json, structured);
 }
 
 /// Writes a value as the JSON text of a result.
