@@ -56,16 +56,6 @@ pub fn add(suite: &mut Suite) {
         }
     };
     suite.case(format!("stream of {ITEMS}/polled alone"), 16, || Down(ITEMS), poll_all);
-    let write_all = |mut stream: Down| {
-        let mut context = Context::from_waker(std::task::Waker::noop());
-        let mut json = Vec::with_capacity(256);
-        while let Poll::Ready(Some(item)) = Pin::new(&mut stream).poll_next(&mut context) {
-            json.push(b',');
-            let _ = serde_json::to_writer(&mut json, std::hint::black_box(&item));
-        }
-        std::hint::black_box(json);
-    };
-    suite.case(format!("stream of {ITEMS}/written as JSON alone"), 16, || Down(ITEMS), write_all);
     for name in ["last", "all", "sum"] {
         for items in [1, ITEMS] {
             let toolbox = ToolBox::from(tools![last, all, sum]);

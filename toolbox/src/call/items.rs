@@ -122,9 +122,20 @@ impl Collected {
         self.bytes += text.len();
     }
 
+    /// Puts a number or another scalar, as JSON that fits its type's schema.
+    #[inline]
+    pub(crate) fn put_scalar(&mut self, scalar: &str) {
+        let is_written = self.write(JsonOf::Scalar, |json| {
+            json.extend_from_slice(scalar.as_bytes());
+            true
+        });
+        if !is_written {
+            self.put(ToolResult::structured(scalar.to_owned()));
+        }
+    }
+
     /// Puts the JSON of a value, unless `fits` finds by its first byte that it is text: then what
     /// `whole` returns.
-    #[inline]
     pub(crate) fn put_json<T: Serialize>(
         &mut self,
         value: &T,
@@ -132,18 +143,30 @@ impl Collected {
         fits: impl FnOnce(u8) -> bool,
         whole: impl FnOnce(&T) -> ToolResult,
     ) {
-        let is_last = self.collect == Collect::Last;
-        let kept = match &mut self.kept {
-            CollectedForm::Json(json, _) if !self.is_shown => json,
-            kept @ CollectedForm::None if !self.is_shown => {
-                *kept = CollectedForm::Json(Vec::with_capacity(256), of);
-                let CollectedForm::Json(json, _) = kept else { unreachable!("it is JSON") };
-                json
-            }
-            _ => return self.put(whole(value)),
-        };
+        let is_written = self.write(of, |json| {
+            let start = json.len();
+            serde_json::to_writer(&mut *json, value).is_ok()
+                && json.get(start).copied().is_some_and(fits)
+        });
+        if !is_written {
+            self.put(whole(value));
+        }
+    }
+
+    /// Adds an item that is written as JSON to its place. Returns `false`, and adds none, if it has
+    /// no such place or cannot be written.
+    #[inline]
+    fn write(&mut self, of: JsonOf, write: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        if self.is_shown {
+            return false;
+        }
+        if let CollectedForm::None = self.kept {
+            self.kept = CollectedForm::Json(Vec::with_capacity(256), of);
+        }
+        let CollectedForm::Json(kept, _) = &mut self.kept else { return false };
         let before = kept.len();
         // The item before stays the last one if this cannot be written.
+        let is_last = self.collect == Collect::Last;
         let json = if is_last { &mut self.next } else { &mut *kept };
         if is_last {
             json.clear();
@@ -151,21 +174,20 @@ impl Collected {
             json.push(if before == 0 { b'[' } else { b',' });
         }
         let start = json.len();
-        let written = serde_json::to_writer(&mut *json, value);
-        if written.is_ok() && json.get(start).copied().is_some_and(fits) {
+        if write(json) {
             self.count += 1;
             self.bytes += json.len() - start;
             self.is_structured &= of != JsonOf::Any;
             if is_last {
                 std::mem::swap(kept, &mut self.next);
             }
-            return;
+            return true;
         }
         kept.truncate(before);
         if before == 0 {
             self.kept = CollectedForm::None;
         }
-        self.put(whole(value));
+        false
     }
 
     /// Returns the item that was put last, if it is still to be added.

@@ -101,8 +101,8 @@ impl IntoToolResult for char {
     }
 }
 
-macro_rules! scalars {
-    ($($type:ty: $word:literal),*) => {$(
+macro_rules! integers {
+    ($($type:ty),*) => {$(
         impl IntoToolResult for $type {
             #[inline]
             fn into_tool_result(self) -> ToolResult {
@@ -110,22 +110,32 @@ macro_rules! scalars {
             }
 
             fn output_schema() -> Option<Value> {
-                Some(serde_json::json!({ "type": $word }))
+                Some(serde_json::json!({ "type": "integer" }))
             }
 
             #[inline]
             fn put_into(self, items: &mut Collected) {
-                items.put_json(&self, JsonOf::Scalar, |_| true, |own| own.into_tool_result());
+                items.put_scalar(itoa::Buffer::new().format(self));
             }
         }
     )*};
 }
 
-scalars!(
-    bool: "boolean",
-    i8: "integer", i16: "integer", i32: "integer", i64: "integer", i128: "integer", isize: "integer",
-    u8: "integer", u16: "integer", u32: "integer", u64: "integer", u128: "integer", usize: "integer"
-);
+integers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+
+impl IntoToolResult for bool {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::structured(self.to_string())
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(serde_json::json!({ "type": "boolean" }))
+    }
+
+    fn put_into(self, items: &mut Collected) {
+        items.put_scalar(if self { "true" } else { "false" });
+    }
+}
 
 macro_rules! floats {
     ($($type:ty),*) => {$(
