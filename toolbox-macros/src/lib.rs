@@ -6,6 +6,8 @@
 mod args;
 mod block;
 mod check;
+#[cfg(feature = "clients")]
+mod clients;
 mod constraints;
 mod deprecation;
 mod diag;
@@ -63,6 +65,12 @@ pub fn prompts(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn resources(input: TokenStream) -> TokenStream {
     tools::expand(Kind::Resource, input.into()).into()
+}
+
+#[cfg(feature = "clients")]
+#[proc_macro]
+pub fn mcp_tools(input: TokenStream) -> TokenStream {
+    clients::expand(input.into()).into()
 }
 
 /// Appends its tokens to the item it is on.

@@ -111,6 +111,8 @@ pub mod builtin;
 pub mod call;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "clients")]
+pub mod client;
 pub mod collection;
 pub mod context;
 #[cfg(feature = "_contract")]
@@ -240,6 +242,31 @@ macro_rules! prompts {
 macro_rules! resources {
     ($($resource:tt)*) => {
         $crate::__private::resources!($crate; $($resource)*)
+    };
+}
+
+/// Makes a function with typed arguments and result of each tool that a lock file pins, in a module
+/// for each server.
+///
+/// The path is that of a file in the package's folder, or else of one beside the source file.
+/// `servers` names the servers that are meant; without it all are. A server whose tools changed
+/// since they were approved is a compile error at the call, once the change is approved.
+///
+/// ```
+/// # const _: &str = r#"
+/// toolbox::mcp_tools!("tools.lock.json", servers = ["files"]);
+///
+/// let text = files::read(files::Read { path: "notes.md".into() }).head(10).call(&toolbox).await?;
+/// # "#;
+/// ```
+///
+/// What stands in the functions is described on the page on [typed
+/// clients](docs::typed_clients).
+#[cfg(all(feature = "clients", feature = "macros"))]
+#[macro_export]
+macro_rules! mcp_tools {
+    ($($input:tt)*) => {
+        $crate::__private::mcp_tools!($crate; $($input)*);
     };
 }
 

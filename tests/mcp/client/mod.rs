@@ -28,4 +28,5 @@ mod startup;
 mod streams;
 pub(crate) mod support;
 mod tasks;
+mod typed;
 mod versions;

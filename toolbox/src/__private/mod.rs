@@ -25,6 +25,8 @@ pub use made::{
     two_resources_of_one_uri, two_tools_of_one_name,
 };
 
+#[cfg(all(feature = "clients", feature = "macros"))]
+pub use toolbox_macros::mcp_tools;
 #[cfg(feature = "macros")]
 pub use toolbox_macros::{carrier, prompts, resources, tools};
 

@@ -20,7 +20,7 @@
 //!
 //! `sums list` then displays the tools, `sums show add` the parameters of one, `sums call add a=1
 //! b=2` calls it, and a host that starts `sums serve` uses them over MCP. `init`, `schema`,
-//! `login`, `logout` and `approve` concern the servers of a configuration: only the program
+//! `login`, `logout`, `approve` and `client` concern the servers of a configuration: only the program
 //! `toolbox` has them, and its `serve` has other options. With the feature `nats`, `sums worker`
 //! offers the tools to a fleet. With `--json`, each command but `serve`, `worker`, `completions`
 //! and `schema` prints one line with one object:
@@ -36,6 +36,7 @@
 //! | `resources` | `resources`: `uri` or `uriTemplate` and the rest as in MCP, with `server` |
 //! | `read` | `contents` as in MCP; with `--save`, `saved` |
 //! | `contract` | the contract; with `--check`, `changes` (`kind`, `tool`, `part`, `message`, `old_line`, `new_line`) and the worst `kind`; with `--update`, `file` and `changes` |
+//! | `client` | `source` |
 //! | `install` | `files`: `host`, `file`, `name`, `state` (`added`, `same`, `replaced`, `refused`), `error`, `entry`, `backup` of each |
 //! | `pack` | `bundle`: `file`, `bytes`, `sha256`; `manifest`; and where it is written `server` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
@@ -53,6 +54,7 @@ mod beside;
 mod call;
 mod chat;
 mod check;
+mod client;
 mod config_file;
 mod contract;
 mod directory;
@@ -258,6 +260,7 @@ async fn of_program(line: ProgramLine) -> Exit {
             return completions(ProgramLine::command(), shell).print(false, &[]);
         }
         ProgramCommand::Audit(command) => return audit::of_audit(command).print(json, &[]),
+        ProgramCommand::Client(wanted) => return client::client(path, &wanted).print(json, &[]),
         ProgramCommand::Serve(wanted) => {
             return serve::program(path, wanted).await.print(false, &[]);
         }

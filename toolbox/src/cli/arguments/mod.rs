@@ -117,6 +117,9 @@ pub(super) enum ProgramCommand {
         #[arg(long, value_name = "DIGEST", requires = "server")]
         digest: Option<String>,
     },
+    /// Print typed functions for the tools that a lock file pins, as the macro `mcp_tools!` makes
+    /// them
+    Client(ClientCommand),
     /// List the runs of agents in a journal, with the calls that wait for a decision
     #[cfg(feature = "durable")]
     Runs {
@@ -171,6 +174,19 @@ pub(super) struct ResumeCommand {
     /// The reason that the model reads for calls that are denied
     #[arg(long, default_value = "denied", value_name = "TEXT")]
     pub(super) reason: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClientCommand {
+    /// Print Rust, for the crate `llm-toolbox` with the feature `clients`
+    #[arg(long, required = true)]
+    pub(super) rust: bool,
+    /// The servers, by their names in the lock file; without it, all are printed
+    #[arg(long, value_name = "NAME")]
+    pub(super) server: Vec<String>,
+    /// The lock file, in place of that of the configuration
+    #[arg(value_name = "LOCK")]
+    pub(super) lock: Option<PathBuf>,
 }
 
 #[cfg(feature = "durable")]
