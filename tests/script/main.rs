@@ -5,6 +5,7 @@
 mod crashes;
 mod gate;
 mod hostile;
+mod kept;
 mod language;
 mod limits;
 mod matrix;

@@ -9,6 +9,8 @@
 //! |---|---|
 //! | add the tool to a box | [`Scripts`] |
 //! | bound what a script may use | [`Limits`] |
+//! | keep a script as a tool | [`KeptScript`], [`KeptPins`], [`KeptScriptError`] |
+//! | run and keep scripts in the program `toolbox` | `ProgramScripts`, of the feature `cli` |
 //! | declare tools in TypeScript | [`declarations`], [`Names`] |
 //! | run another language | [`Engine`], [`Host`], [`Script`], [`ScriptError`], [`CallResult`]; [`JavaScript`] is the one there is |
 
@@ -19,13 +21,19 @@ mod scripts_page {}
 
 mod clock;
 mod declarations;
+mod digest;
 mod engine;
 mod functions;
 mod host;
 mod javascript;
+mod kept;
 mod limits;
+#[cfg(feature = "cli")]
+mod mentions;
 mod model;
 mod outcome;
+#[cfg(feature = "cli")]
+mod program;
 mod scripts;
 mod session;
 mod text;
@@ -35,5 +43,8 @@ pub use engine::{Engine, Script, ScriptError};
 pub use functions::Names;
 pub use host::{CallResult, Host};
 pub use javascript::JavaScript;
+pub use kept::{KeptPins, KeptScript, KeptScriptError};
 pub use limits::Limits;
+#[cfg(feature = "cli")]
+pub use program::ProgramScripts;
 pub use scripts::{RUN_SCRIPT, SCRIPT_TAG, Scripts};

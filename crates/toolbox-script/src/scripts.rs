@@ -17,6 +17,7 @@ use toolbox::{Agent, Tool, ToolBox, ToolContext, ToolDefinition};
 use crate::engine::{Engine, Script};
 use crate::functions::Functions;
 use crate::javascript::JavaScript;
+use crate::kept::{KeptPins, KeptScript};
 use crate::limits::Limits;
 use crate::model::{ScriptModel, ScriptStart};
 use crate::outcome::Outcome;
@@ -68,6 +69,8 @@ pub struct Scripts {
     selection: Arc<Selection>,
     engine: Arc<dyn Engine>,
     limits: Limits,
+    /// Shared by all tools that are made of this.
+    engines: EnginesAtWork,
 }
 
 /// The tools that scripts may call.
@@ -76,6 +79,15 @@ enum Selection {
     Tagged(HashSet<String>),
     Named(HashSet<String>),
     Found { text: String, limit: usize },
+}
+
+/// The tools of one script.
+struct ScriptTools {
+    /// The box that they are selected of.
+    whole: ToolBox,
+    /// The generation of the box before the selection: what changes from then on is followed.
+    generation: u64,
+    selected: ToolBox,
 }
 
 impl Scripts {
@@ -88,6 +100,7 @@ impl Scripts {
             selection: Arc::new(Selection::All),
             engine: Arc::new(JavaScript),
             limits: Limits::default(),
+            engines: EnginesAtWork::default(),
         }
     }
 
@@ -145,11 +158,42 @@ impl Scripts {
     #[track_caller]
     pub fn into_tool(self) -> Tool {
         let definition = self.definition();
-        let engines = EnginesAtWork::default();
-        let start =
-            move |context: &ToolContext, arguments: &str| self.start(context, arguments, &engines);
+        let start = move |context: &ToolContext, arguments: &str| {
+            let ScriptArguments { script } = read(arguments)?;
+            self.start(context, (script, None), self.script_tools()?)
+        };
         match tool_from_fn(definition, start) {
-            Ok(tool) => tool.with_tags([SCRIPT_TAG]).layer(shown),
+            Ok(tool) => tool.with_tags([SCRIPT_TAG]).layer(|next: Next| {
+                let read = read(next.arguments().as_str());
+                shown(next, Arc::from(read.map(|read| read.script).unwrap_or_default()))
+            }),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Returns the tool of a kept script, whose file was checked.
+    #[track_caller]
+    pub(crate) fn into_kept_tool(self, script: KeptScript, pins: KeptPins) -> Tool {
+        let definition = script.definition();
+        let text: Arc<str> = Arc::from(script.text());
+        let start = move |context: &ToolContext, arguments: &str| {
+            let mut tools = self.script_tools()?;
+            let input: serde_json::Value = Arguments::from(arguments)
+                .parse()
+                .map_err(|error| ToolError::from(error.to_string()))?;
+            let names: HashSet<&str> = script.tools().iter().map(String::as_str).collect();
+            tools.selected = tools.selected.filtered(|tool| names.contains(tool.name()));
+            // These are the tools that the script calls, whatever becomes of the box.
+            pins.check_tools(&script, &tools.selected)
+                .map_err(|error| format!("not run: {error}; a person has to approve it again"))?;
+            let text = script.text().to_owned();
+            self.start(context, (text, Some(input.to_string())), tools)
+        };
+        match tool_from_fn(definition, start) {
+            Ok(tool) => {
+                tool.with_tags([SCRIPT_TAG]).layer(move |next| shown(next, Arc::clone(&text)))
+            }
+            // The name was checked with the script.
             Err(error) => panic!("{error}"),
         }
     }
@@ -179,30 +223,27 @@ impl Scripts {
         ToolDefinition::new(&*self.name, description, schema)
     }
 
-    /// Returns the run of a script.
+    /// Returns the run of a script, with its input, over the tools that were selected of a box.
     fn start(
         &self,
         context: &ToolContext,
-        arguments: &str,
-        engines: &EnginesAtWork,
+        (text, input): (String, Option<String>),
+        tools: ScriptTools,
     ) -> Result<Run, ToolError> {
-        let ScriptArguments { script: text } = read(arguments)?;
         if text.len() > self.limits.script_bytes {
             let (own, most) = (text.len(), self.limits.script_bytes);
             return Err(format!("the script has {own} bytes; at most {most} are run").into());
         }
-        let toolbox = self.toolbox.upgrade().ok_or("the toolbox is gone")?;
-        let slot = EngineSlot::take(engines, self.limits.scripts).ok_or_else(|| {
+        let slot = EngineSlot::take(&self.engines, self.limits.scripts).ok_or_else(|| {
             format!("{} scripts are at work; run it again later", self.limits.scripts)
         })?;
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time = i64::try_from(time.as_millis()).unwrap_or_default();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed")]
-        let script = Script { script: text.clone(), time, seed: (time as u32) ^ 0x9e37_79b9 };
-        let whole = toolbox;
-        // Of before the selection: what changes in between is followed.
-        let followed = AtomicU64::new(whole.generation());
-        let toolbox = self.selected(&whole);
+        let seed = (time as u32) ^ 0x9e37_79b9;
+        let script = Script { script: text.clone(), time, seed, input: input.clone() };
+        let ScriptTools { whole, generation, selected: toolbox } = tools;
+        let followed = AtomicU64::new(generation);
         // The tool may have another name in its box.
         let no_scripts = [format!("tag:{SCRIPT_TAG}"), context.tool_name().to_owned()];
         let inner =
@@ -210,6 +251,7 @@ impl Scripts {
         let model = ScriptModel::new(ScriptStart {
             engine: Arc::clone(&self.engine),
             text,
+            input,
             call_id: context.call_id().to_owned(),
             functions: Functions::new(toolbox.clone(), inner),
             limits: self.limits,
@@ -238,6 +280,14 @@ impl Scripts {
         let script = serde_json::to_string(&script).map_err(ToolError::infrastructure)?;
         let run = agent.run(script);
         Ok(if context.can_pause() { run } else { run.without_pauses() })
+    }
+
+    /// Returns the tools of a script that begins.
+    fn script_tools(&self) -> Result<ScriptTools, ToolError> {
+        let whole = self.toolbox.upgrade().ok_or("the toolbox is gone")?;
+        let generation = whole.generation();
+        let selected = self.selected(&whole);
+        Ok(ScriptTools { whole, generation, selected })
     }
 
     /// Returns the box of the tools that a script may call.
@@ -301,8 +351,7 @@ fn read(arguments: &str) -> Result<ScriptArguments, ToolError> {
 }
 
 /// Writes the end of a script as the model reads it.
-async fn shown(next: Next) -> toolbox::ToolResult {
-    let script = read(next.arguments().as_str()).map(|read| read.script).unwrap_or_default();
+async fn shown(next: Next, script: Arc<str>) -> toolbox::ToolResult {
     let result = next.run().await;
     if result.is_error() {
         return result;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Notify;
 
+use super::extension::{NoExtension, ProgramExtension};
 use super::outcome::{Exit, Outcome, Problem};
 use super::progress::Progress;
 use super::source::{ToolSource, ranking};
@@ -31,6 +32,8 @@ pub(super) struct Configured {
     pub(super) prefers_handshake: bool,
     /// The file that the command line names.
     path: Option<PathBuf>,
+    /// The tools that other crates add.
+    pub(super) extension: Arc<dyn ProgramExtension>,
 }
 
 /// Sets the rules of a file for a box. The tools of the gateway are always allowed.
@@ -93,7 +96,7 @@ impl Configured {
         let Ok(path) = path.map_or_else(usual_path, Ok) else { return (Self::read(None), None) };
         let watch = Config::watch(path);
         let (config, problems) = (watch.config().clone(), watch.problems().to_vec());
-        (Self { config, problems, prefers_handshake: false, path: given }, Some(watch))
+        (Self::of(config, problems, given), Some(watch))
     }
 
     /// Reads the given file, or the default one.
@@ -102,7 +105,17 @@ impl Configured {
             Ok(path) => Config::read(path),
             Err(problem) => (Config::default(), vec![*problem]),
         };
-        Self { config, problems, prefers_handshake: false, path }
+        Self::of(config, problems, path)
+    }
+
+    fn of(config: Config, problems: Vec<ConfigProblem>, path: Option<PathBuf>) -> Self {
+        Self { config, problems, prefers_handshake: false, path, extension: Arc::new(NoExtension) }
+    }
+
+    /// Sets what other crates add.
+    pub(super) fn with(mut self, extension: &Arc<dyn ProgramExtension>) -> Self {
+        self.extension = Arc::clone(extension);
+        self
     }
 
     /// Returns the beginning of a command of this program over the same file.
@@ -227,6 +240,8 @@ pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> To
     };
     match configured.mount(&toolbox, connect, true, listener).await {
         Ok(servers) => {
+            let withheld = configured.extend(&toolbox, Some(&servers), true);
+            source.problems.extend(withheld.into_iter().map(of_withheld));
             if !matches!(needed, Needed::All) {
                 let ready = servers.ready();
                 tokio::pin!(ready);
@@ -245,6 +260,8 @@ pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> To
             if matches!(needed, Needed::All) {
                 let unmet = unmet_rules(&toolbox, &servers, &configured.config);
                 source.problems.extend(unmet.into_iter().map(|what| plain("rule", None, what)));
+                let faults = configured.extension.faults(&toolbox, &configured.config);
+                source.problems.extend(faults.into_iter().map(of_withheld));
             }
             source.servers = Some(servers);
         }
@@ -271,6 +288,10 @@ fn of_config(problem: &ConfigProblem) -> Problem {
 
 pub(super) fn of_mount(error: &MountServersError) -> Problem {
     plain("config", None, error.to_string())
+}
+
+fn of_withheld(reason: String) -> Problem {
+    plain("withheld", None, reason)
 }
 
 fn plain(kind: &'static str, server: Option<&str>, message: String) -> Problem {

@@ -15,6 +15,7 @@ use super::attendance::Attendance;
 use super::audit;
 use super::beside::ServedPage;
 use super::config_file::PageConfig;
+use super::extension::ProgramExtension;
 use super::gateway::{self, GatewayBackend, PATIENCE};
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
@@ -40,13 +41,18 @@ const HOST_PATIENCE: Duration = Duration::from_millis(500);
 const LONGEST_TOKEN: u64 = 4096;
 
 /// Serves the servers of a configuration, and follows its changes.
-pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outcome {
+pub(super) async fn program(
+    file: Option<PathBuf>,
+    extension: &Arc<dyn ProgramExtension>,
+    wanted: ServeProgram,
+) -> Outcome {
     let chat = match wanted.page.model() {
         Ok(chat) => chat,
         Err(why) => return Outcome::failed(Exit::Usage, why),
     };
     let config_file = PageConfig::of(file.clone());
-    let (mut configured, watch) = Configured::watched(file);
+    let (configured, watch) = Configured::watched(file);
+    let mut configured = configured.with(extension);
     let mut host = wanted.listen.http.is_none().then(HostInput::open);
     if let Some(host) = &mut host {
         configured.prefers_handshake = is_handshake(host.first(HOST_PATIENCE).await);
@@ -92,7 +98,12 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     for status in servers.iter().flat_map(Servers::status) {
         complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
     }
+    let withheld = configured.extend(&toolbox, servers.as_ref(), deferred);
+    for reason in &withheld {
+        complain(&line(reason));
+    }
     let faults = configured.problems.iter().map(ConfigProblem::summary).chain(fault.clone());
+    let faults = faults.chain(withheld);
     let backend = GatewayBackend::new(servers.clone(), faults.collect());
     let service = Service::new(toolbox.clone()).info(crate::server_info!());
     let mut service = match with_skills(service, &wanted.skills) {
