@@ -10,6 +10,7 @@ mod language;
 mod limits;
 mod matrix;
 mod pauses;
+mod seal;
 mod types;
 
 #[allow(clippy::too_many_arguments, reason = "each is of another type")]

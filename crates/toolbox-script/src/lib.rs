@@ -11,6 +11,7 @@
 //! | bound what a script may use | [`Limits`] |
 //! | keep a script as a tool | [`KeptScript`], [`KeptPins`], [`KeptScriptError`] |
 //! | run and keep scripts in the program `toolbox` | `ProgramScripts`, of the feature `cli` |
+//! | keep paused scripts where others can write | [`SealKey`] |
 //! | declare tools in TypeScript | [`declarations`], [`Names`] |
 //! | run another language | [`Engine`], [`Host`], [`Script`], [`ScriptError`], [`CallResult`]; [`JavaScript`] is the one there is |
 
@@ -35,6 +36,7 @@ mod outcome;
 #[cfg(feature = "cli")]
 mod program;
 mod scripts;
+mod seal;
 mod session;
 mod text;
 
@@ -48,3 +50,4 @@ pub use limits::Limits;
 #[cfg(feature = "cli")]
 pub use program::ProgramScripts;
 pub use scripts::{RUN_SCRIPT, SCRIPT_TAG, Scripts};
+pub use seal::{OpenSealError, SealKey, ShortKeyError};
