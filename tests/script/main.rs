@@ -6,6 +6,7 @@ mod crashes;
 mod gate;
 mod hostile;
 mod kept;
+mod kills;
 mod language;
 mod limits;
 mod matrix;
