@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+mod company;
 mod crashes;
 mod gate;
 mod hostile;
@@ -12,6 +13,7 @@ mod limits;
 mod matrix;
 mod pauses;
 mod seal;
+mod tasks;
 mod types;
 
 #[allow(clippy::too_many_arguments, reason = "each is of another type")]
