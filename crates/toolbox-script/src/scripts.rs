@@ -79,6 +79,7 @@ enum Selection {
     Tagged(HashSet<String>),
     Named(HashSet<String>),
     Found { text: String, limit: usize },
+    Programs,
 }
 
 /// The tools of one script.
@@ -128,6 +129,30 @@ impl Scripts {
     #[must_use]
     pub fn with_search(self, text: impl Into<String>, limit: usize) -> Self {
         self.selecting(Selection::Found { text: text.into(), limit })
+    }
+
+    /// Lets scripts call only the tools whose [`callers`](toolbox::definition::Callers) include
+    /// programs: those that the programs of a provider call too.
+    ///
+    /// ```
+    /// use toolbox::definition::Callers;
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    /// use toolbox_script::Scripts;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let rows = Tool::new("rows", "Returns rows.").call(|_| "3").with_callers(Callers::Both);
+    /// let toolbox = ToolBox::from_iter([rows, Tool::new("pay", "Pays.").call(|_| "paid")]);
+    /// toolbox.register(Scripts::over(&toolbox).for_programs());
+    /// for (tool, is_called) in [("rows", true), ("pay", false)] {
+    ///     let script = serde_json::json!({"script": format!("return await tools.{tool}()")});
+    ///     let result = toolbox.call(ToolCall::new("1", "run_script", script)).await;
+    ///     assert_eq!(!result.is_error(), is_called);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn for_programs(self) -> Self {
+        self.selecting(Selection::Programs)
     }
 
     fn selecting(mut self, selection: Selection) -> Self {
@@ -295,6 +320,9 @@ impl Scripts {
         match &*self.selection {
             Selection::All => toolbox.clone(),
             Selection::Named(names) => toolbox.filtered(|tool| names.contains(tool.name())),
+            Selection::Programs => {
+                toolbox.filtered(|tool| tool.definition().callers.include_programs())
+            }
             Selection::Tagged(tags) => {
                 toolbox.filtered(|tool| tool.definition().tags.iter().any(|tag| tags.contains(tag)))
             }

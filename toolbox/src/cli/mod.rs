@@ -39,6 +39,7 @@
 //! | `install` | `files`: `host`, `file`, `name`, `state` (`added`, `same`, `replaced`, `refused`), `error`, `entry`, `backup` of each |
 //! | `pack` | `bundle`: `file`, `bytes`, `sha256`; `manifest`; and where it is written `server` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
+//! | commands of an extension | its [`CommandReport::json`] |
 //!
 //! and in each of them `problems`: `kind` (`config`, `warning`, `server`, `withheld`, `rule`),
 //! `message`, and where known `server`, `file`, `line`, `column`. A command that could not start

@@ -99,12 +99,7 @@ pub(super) async fn program(
         complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
     }
     let withheld = configured.extend(&toolbox, servers.as_ref(), deferred);
-    for reason in &withheld {
-        complain(&line(reason));
-    }
-    let faults = configured.problems.iter().map(ConfigProblem::summary).chain(fault.clone());
-    let faults = faults.chain(withheld);
-    let backend = GatewayBackend::new(servers.clone(), faults.collect());
+    let backend = backend(&configured, servers.clone(), fault.as_ref(), withheld);
     let service = Service::new(toolbox.clone()).info(crate::server_info!());
     let mut service = match with_skills(service, &wanted.skills) {
         Ok(service) => service,
@@ -151,6 +146,20 @@ pub(super) async fn program(
         flush(&log).await;
     }
     outcome
+}
+
+/// Returns what stands behind the gateway, and reports the tools that are withheld.
+fn backend(
+    configured: &Configured,
+    servers: Option<Servers>,
+    fault: Option<&String>,
+    withheld: Vec<String>,
+) -> Arc<GatewayBackend> {
+    for reason in &withheld {
+        complain(&line(reason));
+    }
+    let faults = configured.problems.iter().map(ConfigProblem::summary);
+    GatewayBackend::new(servers, faults.chain(fault.cloned()).chain(withheld).collect())
 }
 
 /// Writes the rest of the audit log, and says what was lost of it.
