@@ -102,7 +102,7 @@ fn a_file_leads_back_to_its_script() {
     assert_eq!(KeptScript::paths(&folder).unwrap(), Vec::<std::path::PathBuf>::new());
     let script = script(TWICE);
     let path = script.write(&folder).unwrap();
-    assert_eq!(KeptScript::paths(&folder).unwrap(), [path.clone()]);
+    assert_eq!(KeptScript::paths(&folder).unwrap(), std::slice::from_ref(&path));
     assert_eq!(KeptScript::read(&path).unwrap(), script);
     assert_eq!(script.definition().description, "Doubles twice. */ It is short.");
     assert_eq!(script.tools(), ["double"]);

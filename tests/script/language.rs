@@ -67,7 +67,7 @@ async fn results_are_iterated() {
     let toolbox = toolbox();
     toolbox.register(tools![count, write]);
     for (calls, expected) in [
-        ("tools.count({to: 3})", r#"[1,2,3]"#),
+        ("tools.count({to: 3})", "[1,2,3]"),
         ("tools.count({to: 0})", "[]"),
         ("tools.write({lines: ['a', '', 'b c']})", r#"["a","","b c"]"#),
         // A line break at the end begins no line.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+mod callers;
 mod company;
 mod crashes;
 mod gate;

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | add the tool to a box | [`Scripts`] |
 //! | bound what a script may use | [`Limits`] |
+//! | keep a tool from all but scripts | [`for_scripts_alone`], [`CalledByScript`] |
 //! | keep a script as a tool | [`KeptScript`], [`KeptPins`], [`KeptScriptError`] |
 //! | run and keep scripts in the program `toolbox` | `ProgramScripts`, of the feature `cli` |
 //! | keep paused scripts where others can write | [`SealKey`] |
@@ -20,6 +21,7 @@
 #[doc = include_str!("../../../docs/scripts.md")]
 mod scripts_page {}
 
+mod callers;
 mod clock;
 mod declarations;
 mod digest;
@@ -40,6 +42,7 @@ mod seal;
 mod session;
 mod text;
 
+pub use callers::{CalledByScript, for_scripts_alone};
 pub use declarations::declarations;
 pub use engine::{Engine, Script, ScriptError};
 pub use functions::Names;

@@ -14,6 +14,7 @@ use toolbox::search::Catalog;
 use toolbox::tool::{IntoTools, Next};
 use toolbox::{Agent, Tool, ToolBox, ToolContext, ToolDefinition};
 
+use crate::callers::CalledByScript;
 use crate::engine::{Engine, Script};
 use crate::functions::Functions;
 use crate::javascript::JavaScript;
@@ -273,6 +274,7 @@ impl Scripts {
         let no_scripts = [format!("tag:{SCRIPT_TAG}"), context.tool_name().to_owned()];
         let inner =
             no_scripts.iter().fold(context.clone(), |inner, rule| inner.with_blacklist(rule));
+        let inner = inner.with(CalledByScript);
         let model = ScriptModel::new(ScriptStart {
             engine: Arc::clone(&self.engine),
             text,
@@ -286,6 +288,7 @@ impl Scripts {
         let agent = no_scripts.into_iter().fold(agent, AgentBuilder::blacklist_tool);
         let agent = agent
             .name(&*self.name)
+            .state(CalledByScript)
             .toolbox(toolbox.clone())
             .max_handoffs(0)
             .max_iterations(u32::MAX)

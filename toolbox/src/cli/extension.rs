@@ -3,11 +3,9 @@
 use clap::{ArgMatches, Command};
 use serde_json::Value;
 
-use super::gateway::PATIENCE;
-use super::program::Configured;
 use crate::collection::ToolBox;
-use crate::mcp::{Config, Servers};
-use crate::tool::{Next, Tool};
+use crate::mcp::Config;
+use crate::tool::Tool;
 
 /// The report on a setting that nothing carries out.
 const NO_SCRIPTS: &str =
@@ -34,6 +32,11 @@ const NO_SCRIPTS: &str =
 ///     toolbox::cli::program_with(Ping)
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot extend the program `toolbox`",
+    label = "the trait `ProgramExtension` is not implemented for it",
+    note = "implement `toolbox::cli::ProgramExtension`, whose method `tools` returns the tools to add"
+)]
 pub trait ProgramExtension: Send + Sync + 'static {
     /// Returns the tools to add to the box of the servers; in place of one that is withheld, the
     /// sentence that says why.
@@ -94,39 +97,4 @@ impl ProgramExtension for NoExtension {
         let unmet = config.settings().scripts.as_ref().map(|_| Err(NO_SCRIPTS.to_owned()));
         unmet.into_iter().collect()
     }
-}
-
-impl Configured {
-    /// Adds the tools of the extension to a box, and returns the reasons for those that are
-    /// withheld.
-    pub(super) fn extend(
-        &self,
-        toolbox: &ToolBox,
-        servers: Option<&Servers>,
-        deferred: bool,
-    ) -> Vec<String> {
-        let mut withheld = Vec::new();
-        let mut tools = Vec::new();
-        for added in self.extension.tools(toolbox, &self.config, deferred) {
-            match added {
-                Ok(tool) => tools.push(waiting(tool, servers.cloned())),
-                Err(reason) => withheld.push(reason),
-            }
-        }
-        toolbox.exchange(|_| false, tools);
-        withheld
-    }
-}
-
-/// Lets the calls of a tool wait for servers that were just started, as a search does.
-fn waiting(tool: Tool, servers: Option<Servers>) -> Tool {
-    let Some(servers) = servers else { return tool };
-    tool.layer(move |next: Next| {
-        let servers = servers.clone();
-        async move {
-            servers.ready_within(PATIENCE, || false).await;
-            servers.retry_failed();
-            next.run().await
-        }
-    })
 }

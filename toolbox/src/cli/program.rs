@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::extension::{NoExtension, ProgramExtension};
+use super::gateway::PATIENCE;
 use super::outcome::{Exit, Outcome, Problem};
 use super::progress::Progress;
 use super::source::{ToolSource, ranking};
@@ -23,6 +24,7 @@ use crate::mcp::{
 use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
 use crate::text::{clean, nearest_n};
+use crate::tool::{Next, Tool};
 
 /// The configuration of a run of the program.
 pub(super) struct Configured {
@@ -167,6 +169,26 @@ impl Configured {
         builder.mount(toolbox).await
     }
 
+    /// Adds the tools of the extension to a box, and returns the reasons for those that are
+    /// withheld.
+    pub(super) fn extend(
+        &self,
+        toolbox: &ToolBox,
+        servers: Option<&Servers>,
+        deferred: bool,
+    ) -> Vec<String> {
+        let mut withheld = Vec::new();
+        let mut tools = Vec::new();
+        for added in self.extension.tools(toolbox, &self.config, deferred) {
+            match added {
+                Ok(tool) => tools.push(awaiting_servers(tool, servers.cloned())),
+                Err(reason) => withheld.push(reason),
+            }
+        }
+        toolbox.exchange(|_| false, tools);
+        withheld
+    }
+
     /// Returns the file with the tokens of sign-ins; `None` if the home directory is unknown.
     pub(super) fn credentials(&self) -> Option<CredentialFile> {
         let path = self.config.settings().credential_file.clone();
@@ -186,6 +208,19 @@ impl Configured {
     pub(super) fn enabled(&self) -> impl Iterator<Item = &(String, ServerConfig)> {
         self.config.servers().iter().filter(|(_, server)| server.enabled)
     }
+}
+
+/// Lets the calls of a tool wait for servers that were just started, as a search does.
+fn awaiting_servers(tool: Tool, servers: Option<Servers>) -> Tool {
+    let Some(servers) = servers else { return tool };
+    tool.layer(move |next: Next| {
+        let servers = servers.clone();
+        async move {
+            servers.ready_within(PATIENCE, || false).await;
+            servers.retry_failed();
+            next.run().await
+        }
+    })
 }
 
 pub(super) fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {

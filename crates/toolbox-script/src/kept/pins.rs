@@ -69,7 +69,7 @@ impl KeptPins {
             return Ok(());
         }
         let byte = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-        let line = 1 + new[..byte].iter().filter(|byte| **byte == b'\n').count();
+        let line = new[..byte].split(|byte| *byte == b'\n').count();
         Err(KeptScriptError::Changed { script: script.name().to_owned(), byte, line })
     }
 
