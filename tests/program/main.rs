@@ -16,6 +16,7 @@ mod offers;
 mod pack;
 mod page;
 mod save;
+mod scripts;
 mod serve;
 mod sessions;
 #[cfg(unix)]

@@ -101,7 +101,7 @@ impl Host {
         }
     }
 
-    fn names(&mut self) -> Vec<String> {
+    pub(super) fn names(&mut self) -> Vec<String> {
         let list = self.ask("tools/list", json!({}));
         let tools = list["tools"].as_array().expect("tools").iter();
         tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+use futures_util::stream::{self, Stream};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolbox::{Tool, ToolBox, tool, tools};
@@ -42,6 +43,60 @@ fn fail(why: &str) -> Result<String, toolbox::ToolError> {
 
 fn toolbox() -> ToolBox {
     scripted(ToolBox::from(tools![expenses, add, say_hello, fail]))
+}
+
+/// Counts, and may fail at a number.
+#[tool]
+fn count(to: u32, fails_at: Option<u32>) -> impl Stream<Item = Result<u32, String>> {
+    stream::iter((1..=to).map(move |at| match fails_at {
+        Some(bad) if bad == at => Err(format!("no {at}")),
+        _ => Ok(at),
+    }))
+}
+
+/// Writes lines.
+#[tool(collect = "lines")]
+fn write(lines: Vec<String>) -> impl Stream<Item = String> {
+    stream::iter(lines)
+}
+
+/// The result of each call is an async iterator: over what a tool streamed, the elements of a list,
+/// the lines of a text, or the one value.
+#[tokio::test]
+async fn results_are_iterated() {
+    let toolbox = toolbox();
+    toolbox.register(tools![count, write]);
+    for (calls, expected) in [
+        ("tools.count({to: 3})", "[1,2,3]"),
+        ("tools.count({to: 0})", "[]"),
+        ("tools.write({lines: ['a', '', 'b c']})", r#"["a","","b c"]"#),
+        // A line break at the end begins no line.
+        ("tools.write({lines: ['a\\n\\n']})", r#"["a",""]"#),
+        ("tools.write({lines: ['a\\n\\nb']})", r#"["a","","b"]"#),
+        // A stream of texts that ends at once is told as to a model.
+        ("tools.write({lines: []})", r#"["the tool put out nothing"]"#),
+        (
+            "tools.expenses({person: 'ada'})",
+            r#"[{"person":"ada","cents":100},{"person":"ada","cents":200},{"person":"ada","cents":300}]"#,
+        ),
+        ("tools.add({a: 1, b: 2})", "[3]"),
+        ("tools.say_hello({to: 'Ada'})", r#"["Hello, Ada!"]"#),
+    ] {
+        let script =
+            format!("const all = []; for await (const one of {calls}) all.push(one); return all");
+        let result = run(&toolbox, &script).await;
+        assert_eq!(result.text(), expected, "{calls}");
+    }
+    let script = "const all = [];
+        try { for await (const one of tools.count({to: 3, fails_at: 2})) all.push(one) }
+        catch (e) { return [all.length, e instanceof ToolError, e.message] }";
+    let told = run(&toolbox, script).await.text().into_owned();
+    assert!(told.starts_with("[0,true,") && told.contains("no 2"), "{told}");
+    // Both at once, and the result as a whole beside it.
+    let script = "const call = tools.count({to: 2}); let sum = 0;
+        for await (const one of call) sum += one; for await (const one of call) sum += one;
+        return [sum, (await call).length]";
+    assert_eq!(run(&toolbox, script).await.text(), "[6,2]");
 }
 
 /// Each script returns a text, or fails with texts that hold some others.

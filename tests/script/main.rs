@@ -2,13 +2,19 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+mod callers;
+mod company;
 mod crashes;
 mod gate;
 mod hostile;
+mod kept;
+mod kills;
 mod language;
 mod limits;
 mod matrix;
 mod pauses;
+mod seal;
+mod tasks;
 mod types;
 
 #[allow(clippy::too_many_arguments, reason = "each is of another type")]

@@ -24,6 +24,16 @@ pub trait Engine: Send + Sync + 'static {
     ///
     /// [`ScriptError`], if the script cannot be read, fails or is stopped.
     fn run(&self, script: &Script, limits: &Limits, host: Host) -> Result<String, ScriptError>;
+
+    /// Checks that a script can be read, and runs nothing. Default: it can.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError`] with the line of the fault.
+    fn check(&self, script: &str, limits: &Limits) -> Result<(), ScriptError> {
+        let _ = (script, limits);
+        Ok(())
+    }
 }
 
 /// A script, with what it has in place of a clock and of randomness.
@@ -37,6 +47,9 @@ pub struct Script {
     pub time: i64,
     /// The number that its random numbers begin with.
     pub seed: u32,
+    /// The JSON of the arguments of a kept script, which it has as `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
 }
 
 /// The reason why a script has no value.

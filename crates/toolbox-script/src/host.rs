@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
@@ -142,7 +144,8 @@ impl Host {
         let told = std::mem::take(&mut host.told);
         host.clock.pause();
         host.progress.send(Progress::Asks { calls, told }).ok()?;
-        let Ok(answer) = host.results.recv() else {
+        let answer = soon(|| host.results.try_recv().ok()).ok_or(());
+        let Ok(answer) = answer.or_else(|()| host.results.recv()) else {
             host.clock.stop();
             return None;
         };
@@ -195,6 +198,22 @@ impl Host {
 
     pub(crate) fn console(&self) -> Console {
         self.0.borrow().console.clone()
+    }
+}
+
+/// The time in which a thread looks for what it waits for before it sleeps: to be woken takes
+/// longer than a call of a quick tool.
+const LOOKS_FOR: Duration = Duration::from_micros(20);
+
+/// Looks for something for a moment, and lets other threads run meanwhile.
+pub(crate) fn soon<T>(mut find: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        let found = find();
+        if found.is_some() || began.elapsed() > LOOKS_FOR {
+            return found;
+        }
+        thread::yield_now();
     }
 }
 

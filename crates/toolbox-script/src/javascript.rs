@@ -50,13 +50,9 @@ impl Engine for JavaScript {
     }
 
     fn run(&self, script: &Script, limits: &Limits, host: Host) -> Result<String, ScriptError> {
-        let failed =
-            |error: rquickjs::Error| ScriptError::new(format!("the engine failed: {error}"));
-        let runtime = Runtime::new().map_err(failed)?;
-        runtime.set_memory_limit(limits.memory_bytes);
-        runtime.set_max_stack_size(limits.stack_bytes);
+        let runtime = runtime(limits)?;
         runtime.set_interrupt_handler(Some(Box::new(host.over())));
-        let context = Context::custom::<Parts>(&runtime).map_err(failed)?;
+        let context = Context::custom::<Parts>(&runtime).map_err(|error| failed(&error))?;
         context.with(|ctx| {
             let end = End::default();
             let caught = driven(&ctx, script, &host, &end).catch(&ctx);
@@ -77,6 +73,35 @@ impl Engine for JavaScript {
             }
         })
     }
+
+    fn check(&self, script: &str, limits: &Limits) -> Result<(), ScriptError> {
+        let runtime = runtime(limits)?;
+        let context = Context::custom::<Parts>(&runtime).map_err(|error| failed(&error))?;
+        context.with(|ctx| {
+            // The function is made, and not called.
+            let made: rquickjs::Result<Function<'_>> =
+                ctx.eval_with_options(function(script, None), of_script());
+            made.map(drop).catch(&ctx).map_err(|error| described(&error))
+        })
+    }
+}
+
+fn runtime(limits: &Limits) -> Result<Runtime, ScriptError> {
+    let runtime = Runtime::new().map_err(|error| failed(&error))?;
+    runtime.set_memory_limit(limits.memory_bytes);
+    runtime.set_max_stack_size(limits.stack_bytes);
+    Ok(runtime)
+}
+
+fn failed(error: &rquickjs::Error) -> ScriptError {
+    ScriptError::new(format!("the engine failed: {error}"))
+}
+
+/// Returns the options by which a text is the script.
+fn of_script() -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.filename = Some(FILE.to_owned());
+    options
 }
 
 /// Runs a script until it has ended, or waits for nothing.
@@ -87,11 +112,8 @@ fn driven<'js>(ctx: &Ctx<'js>, script: &Script, host: &Host, end: &End) -> rquic
     let world: Object<'js> = prelude.call((functions(ctx, host, end)?, time, script.seed))?;
     let run: Function<'js> = world.get("run")?;
     let settle: Function<'js> = world.get("settle")?;
-    let mut options = EvalOptions::default();
-    options.filename = Some(FILE.to_owned());
-    // On the first line, so that the lines of the script keep their numbers.
-    let text = format!("(async () => {{{}\n}})()", script.script);
-    let main: Object<'js> = ctx.eval_with_options(text, options)?;
+    let text = format!("{}()", function(&script.script, script.input.as_deref()));
+    let main: Object<'js> = ctx.eval_with_options(text, of_script())?;
     run.call::<_, ()>((main,))?;
     loop {
         while !host.is_over() && ctx.execute_pending_job() {}
@@ -106,6 +128,16 @@ fn driven<'js>(ctx: &Ctx<'js>, script: &Script, host: &Host, end: &End) -> rquic
             settle.call::<_, ()>((number, tool, code, json))?;
         }
     }
+}
+
+/// Returns a script as an async function. It begins on the first line, so that the lines of the
+/// script keep their numbers.
+fn function(script: &str, input: Option<&str>) -> String {
+    let input = input.map(|json| {
+        // A string of JSON is one of JavaScript, and a literal of an object would set `__proto__`.
+        format!("const input = JSON.parse({});", serde_json::Value::from(json))
+    });
+    format!("(async () => {{{}{script}\n}})", input.unwrap_or_default())
 }
 
 /// Returns the functions of the host.
@@ -146,7 +178,7 @@ fn described(error: &CaughtError<'_>) -> ScriptError {
                 .at_line(line_of(&stack))
         }
         CaughtError::Value(_) => ScriptError::new("the engine has no memory left"),
-        CaughtError::Error(error) => ScriptError::new(format!("the engine failed: {error}")),
+        CaughtError::Error(error) => failed(error),
     }
 }
 

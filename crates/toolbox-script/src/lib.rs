@@ -9,6 +9,10 @@
 //! |---|---|
 //! | add the tool to a box | [`Scripts`] |
 //! | bound what a script may use | [`Limits`] |
+//! | keep a tool from all but scripts | [`for_scripts_alone`], [`CalledByScript`] |
+//! | keep a script as a tool | [`KeptScript`], [`KeptPins`], [`KeptScriptError`] |
+//! | run and keep scripts in the program `toolbox` | `ProgramScripts`, of the feature `cli` |
+//! | keep paused scripts where others can write | [`SealKey`] |
 //! | declare tools in TypeScript | [`declarations`], [`Names`] |
 //! | run another language | [`Engine`], [`Host`], [`Script`], [`ScriptError`], [`CallResult`]; [`JavaScript`] is the one there is |
 
@@ -17,23 +21,36 @@
 #[doc = include_str!("../../../docs/scripts.md")]
 mod scripts_page {}
 
+mod callers;
 mod clock;
 mod declarations;
+mod digest;
 mod engine;
 mod functions;
 mod host;
 mod javascript;
+mod kept;
 mod limits;
+#[cfg(feature = "cli")]
+mod mentions;
 mod model;
 mod outcome;
+#[cfg(feature = "cli")]
+mod program;
 mod scripts;
+mod seal;
 mod session;
 mod text;
 
+pub use callers::{CalledByScript, for_scripts_alone};
 pub use declarations::declarations;
 pub use engine::{Engine, Script, ScriptError};
 pub use functions::Names;
 pub use host::{CallResult, Host};
 pub use javascript::JavaScript;
+pub use kept::{KeptPins, KeptScript, KeptScriptError};
 pub use limits::Limits;
+#[cfg(feature = "cli")]
+pub use program::ProgramScripts;
 pub use scripts::{RUN_SCRIPT, SCRIPT_TAG, Scripts};
+pub use seal::{OpenSealError, SealKey, ShortKeyError};

@@ -31,6 +31,8 @@ pub(crate) struct ScriptStart {
     pub(crate) engine: Arc<dyn Engine>,
     /// The text of the script, as the call has it.
     pub(crate) text: String,
+    /// The arguments of a kept script.
+    pub(crate) input: Option<String>,
     /// The id of the call.
     pub(crate) call_id: String,
     pub(crate) functions: Functions,
@@ -148,7 +150,8 @@ impl ScriptState {
         steps: &[&Step],
     ) -> Result<Session, ScriptError> {
         let Some(start) = start else { return Err(differs()) };
-        let script = script_of(request).filter(|script| script.script == start.text);
+        let script = script_of(request)
+            .filter(|script| (&script.script, &script.input) == (&start.text, &start.input));
         let script = script.ok_or_else(differs)?;
         let recorded = steps.first().map(|step| record(step)).transpose()?;
         let recorded = recorded.map(|record| record.told).unwrap_or_default();

@@ -155,13 +155,25 @@
     method(globalThis, "ToolError", ToolError);
 
     const waiting = new Map();
-    const call = (name) => (input) => new Promise((resolve, reject) => {
-        const text = input === undefined ? "{}" : stringify(input);
-        if (text === undefined) throw new TypeError("the arguments of a tool are an object");
-        // Made here, so that its line is that of the call.
-        const error = new ToolError();
-        waiting.set(host.call(name, text), { resolve, reject, error });
-    });
+    // The items of a result: of a list its elements, of a text its lines, and else the result.
+    const { asyncIterator } = Symbol;
+    const each = async function* (result) {
+        const value = await result;
+        if (typeof value !== "string") return yield* isArray(value) ? value : [value];
+        const lines = value.split("\n");
+        if (lines[lines.length - 1] === "") lines.length -= 1;
+        yield* lines;
+    };
+    const call = (name) => (input) => {
+        const result = new Promise((resolve, reject) => {
+            const text = input === undefined ? "{}" : stringify(input);
+            if (text === undefined) throw new TypeError("the arguments of a tool are an object");
+            // Made here, so that its line is that of the call.
+            const error = new ToolError();
+            waiting.set(host.call(name, text), { resolve, reject, error });
+        });
+        return method(result, asyncIterator, () => each(result));
+    };
     const known = Object.assign(Object.create(null), {
         search: async (words) => parse(host.search(String(words))),
         types: async (pattern = "*") => host.types(String(pattern)),

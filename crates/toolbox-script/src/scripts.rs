@@ -14,9 +14,11 @@ use toolbox::search::Catalog;
 use toolbox::tool::{IntoTools, Next};
 use toolbox::{Agent, Tool, ToolBox, ToolContext, ToolDefinition};
 
+use crate::callers::CalledByScript;
 use crate::engine::{Engine, Script};
 use crate::functions::Functions;
 use crate::javascript::JavaScript;
+use crate::kept::{KeptPins, KeptScript};
 use crate::limits::Limits;
 use crate::model::{ScriptModel, ScriptStart};
 use crate::outcome::Outcome;
@@ -68,6 +70,8 @@ pub struct Scripts {
     selection: Arc<Selection>,
     engine: Arc<dyn Engine>,
     limits: Limits,
+    /// Shared by all tools that are made of this.
+    engines: EnginesAtWork,
 }
 
 /// The tools that scripts may call.
@@ -76,6 +80,16 @@ enum Selection {
     Tagged(HashSet<String>),
     Named(HashSet<String>),
     Found { text: String, limit: usize },
+    Programs,
+}
+
+/// The tools of one script.
+struct ScriptTools {
+    /// The box that they are selected of.
+    whole: ToolBox,
+    /// The generation of the box before the selection: what changes from then on is followed.
+    generation: u64,
+    selected: ToolBox,
 }
 
 impl Scripts {
@@ -88,6 +102,7 @@ impl Scripts {
             selection: Arc::new(Selection::All),
             engine: Arc::new(JavaScript),
             limits: Limits::default(),
+            engines: EnginesAtWork::default(),
         }
     }
 
@@ -115,6 +130,30 @@ impl Scripts {
     #[must_use]
     pub fn with_search(self, text: impl Into<String>, limit: usize) -> Self {
         self.selecting(Selection::Found { text: text.into(), limit })
+    }
+
+    /// Lets scripts call only the tools whose [`callers`](toolbox::definition::Callers) include
+    /// programs: those that the programs of a provider call too.
+    ///
+    /// ```
+    /// use toolbox::definition::Callers;
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    /// use toolbox_script::Scripts;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let rows = Tool::new("rows", "Returns rows.").call(|_| "3").with_callers(Callers::Both);
+    /// let toolbox = ToolBox::from_iter([rows, Tool::new("pay", "Pays.").call(|_| "paid")]);
+    /// toolbox.register(Scripts::over(&toolbox).for_programs());
+    /// for (tool, is_called) in [("rows", true), ("pay", false)] {
+    ///     let script = serde_json::json!({"script": format!("return await tools.{tool}()")});
+    ///     let result = toolbox.call(ToolCall::new("1", "run_script", script)).await;
+    ///     assert_eq!(!result.is_error(), is_called);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn for_programs(self) -> Self {
+        self.selecting(Selection::Programs)
     }
 
     fn selecting(mut self, selection: Selection) -> Self {
@@ -145,11 +184,42 @@ impl Scripts {
     #[track_caller]
     pub fn into_tool(self) -> Tool {
         let definition = self.definition();
-        let engines = EnginesAtWork::default();
-        let start =
-            move |context: &ToolContext, arguments: &str| self.start(context, arguments, &engines);
+        let start = move |context: &ToolContext, arguments: &str| {
+            let ScriptArguments { script } = read(arguments)?;
+            self.start(context, (script, None), self.script_tools()?)
+        };
         match tool_from_fn(definition, start) {
-            Ok(tool) => tool.with_tags([SCRIPT_TAG]).layer(shown),
+            Ok(tool) => tool.with_tags([SCRIPT_TAG]).layer(|next: Next| {
+                let read = read(next.arguments().as_str());
+                shown(next, Arc::from(read.map(|read| read.script).unwrap_or_default()))
+            }),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Returns the tool of a kept script, whose file was checked.
+    #[track_caller]
+    pub(crate) fn into_kept_tool(self, script: KeptScript, pins: KeptPins) -> Tool {
+        let definition = script.definition();
+        let text: Arc<str> = Arc::from(script.text());
+        let start = move |context: &ToolContext, arguments: &str| {
+            let mut tools = self.script_tools()?;
+            let input: serde_json::Value = Arguments::from(arguments)
+                .parse()
+                .map_err(|error| ToolError::from(error.to_string()))?;
+            let names: HashSet<&str> = script.tools().iter().map(String::as_str).collect();
+            tools.selected = tools.selected.filtered(|tool| names.contains(tool.name()));
+            // These are the tools that the script calls, whatever becomes of the box.
+            pins.check_tools(&script, &tools.selected)
+                .map_err(|error| format!("not run: {error}; a person has to approve it again"))?;
+            let text = script.text().to_owned();
+            self.start(context, (text, Some(input.to_string())), tools)
+        };
+        match tool_from_fn(definition, start) {
+            Ok(tool) => {
+                tool.with_tags([SCRIPT_TAG]).layer(move |next| shown(next, Arc::clone(&text)))
+            }
+            // The name was checked with the script.
             Err(error) => panic!("{error}"),
         }
     }
@@ -179,37 +249,36 @@ impl Scripts {
         ToolDefinition::new(&*self.name, description, schema)
     }
 
-    /// Returns the run of a script.
+    /// Returns the run of a script, with its input, over the tools that were selected of a box.
     fn start(
         &self,
         context: &ToolContext,
-        arguments: &str,
-        engines: &EnginesAtWork,
+        (text, input): (String, Option<String>),
+        tools: ScriptTools,
     ) -> Result<Run, ToolError> {
-        let ScriptArguments { script: text } = read(arguments)?;
         if text.len() > self.limits.script_bytes {
             let (own, most) = (text.len(), self.limits.script_bytes);
             return Err(format!("the script has {own} bytes; at most {most} are run").into());
         }
-        let toolbox = self.toolbox.upgrade().ok_or("the toolbox is gone")?;
-        let slot = EngineSlot::take(engines, self.limits.scripts).ok_or_else(|| {
+        let slot = EngineSlot::take(&self.engines, self.limits.scripts).ok_or_else(|| {
             format!("{} scripts are at work; run it again later", self.limits.scripts)
         })?;
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time = i64::try_from(time.as_millis()).unwrap_or_default();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed")]
-        let script = Script { script: text.clone(), time, seed: (time as u32) ^ 0x9e37_79b9 };
-        let whole = toolbox;
-        // Of before the selection: what changes in between is followed.
-        let followed = AtomicU64::new(whole.generation());
-        let toolbox = self.selected(&whole);
+        let seed = (time as u32) ^ 0x9e37_79b9;
+        let script = Script { script: text.clone(), time, seed, input: input.clone() };
+        let ScriptTools { whole, generation, selected: toolbox } = tools;
+        let followed = AtomicU64::new(generation);
         // The tool may have another name in its box.
         let no_scripts = [format!("tag:{SCRIPT_TAG}"), context.tool_name().to_owned()];
         let inner =
             no_scripts.iter().fold(context.clone(), |inner, rule| inner.with_blacklist(rule));
+        let inner = inner.with(CalledByScript);
         let model = ScriptModel::new(ScriptStart {
             engine: Arc::clone(&self.engine),
             text,
+            input,
             call_id: context.call_id().to_owned(),
             functions: Functions::new(toolbox.clone(), inner),
             limits: self.limits,
@@ -219,6 +288,7 @@ impl Scripts {
         let agent = no_scripts.into_iter().fold(agent, AgentBuilder::blacklist_tool);
         let agent = agent
             .name(&*self.name)
+            .state(CalledByScript)
             .toolbox(toolbox.clone())
             .max_handoffs(0)
             .max_iterations(u32::MAX)
@@ -240,11 +310,22 @@ impl Scripts {
         Ok(if context.can_pause() { run } else { run.without_pauses() })
     }
 
+    /// Returns the tools of a script that begins.
+    fn script_tools(&self) -> Result<ScriptTools, ToolError> {
+        let whole = self.toolbox.upgrade().ok_or("the toolbox is gone")?;
+        let generation = whole.generation();
+        let selected = self.selected(&whole);
+        Ok(ScriptTools { whole, generation, selected })
+    }
+
     /// Returns the box of the tools that a script may call.
     fn selected(&self, toolbox: &ToolBox) -> ToolBox {
         match &*self.selection {
             Selection::All => toolbox.clone(),
             Selection::Named(names) => toolbox.filtered(|tool| names.contains(tool.name())),
+            Selection::Programs => {
+                toolbox.filtered(|tool| tool.definition().callers.include_programs())
+            }
             Selection::Tagged(tags) => {
                 toolbox.filtered(|tool| tool.definition().tags.iter().any(|tag| tags.contains(tag)))
             }
@@ -301,8 +382,7 @@ fn read(arguments: &str) -> Result<ScriptArguments, ToolError> {
 }
 
 /// Writes the end of a script as the model reads it.
-async fn shown(next: Next) -> toolbox::ToolResult {
-    let script = read(next.arguments().as_str()).map(|read| read.script).unwrap_or_default();
+async fn shown(next: Next, script: Arc<str>) -> toolbox::ToolResult {
     let result = next.run().await;
     if result.is_error() {
         return result;

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::clock::ComputeClock;
 use crate::engine::{Engine, Script, ScriptError};
 use crate::functions::Functions;
-use crate::host::{Answer, Console, Host, Progress};
+use crate::host::{Answer, Console, Host, Progress, soon};
 use crate::limits::Limits;
 
 /// The stack of a thread beside that of its engine, in bytes.
@@ -93,6 +93,9 @@ impl Session {
             end: Err(ScriptError::new("the engine of the script failed")),
             console: Console::default(),
         };
+        if let Some(progress) = soon(|| self.progress.try_recv().ok()) {
+            return progress;
+        }
         self.progress.recv().await.unwrap_or_else(gone)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolbox::ToolBox;
-use toolbox::mcp::{ApproveError, Servers, ServersBuilder, WithheldReason};
+use toolbox::mcp::{ApproveError, LockFile, Servers, ServersBuilder, WithheldReason};
 
 use super::support::{call, eventually, misbehaving};
 
@@ -420,4 +420,33 @@ async fn a_broken_entry_of_the_lock_withholds_its_own_tool_and_no_other() {
     let kept = std::fs::read_to_string(scratch.file()).expect("the lock");
     assert!(kept.contains("\"other\": 7"), "what is not ours stays: {kept}");
     servers.close().await;
+}
+
+/// What another crate had approved stays beside the tools of servers, whoever writes last.
+#[tokio::test]
+async fn a_lock_file_holds_what_else_was_approved() {
+    let scratch = Scratch::new("others");
+    let path = scratch.file();
+    let read = || LockFile::read(&path).expect("a lock file");
+    let mut early = read();
+    read().approve("scripts", "a", json!({"b": 1})).expect("written");
+    let toolbox = ToolBox::new();
+    let servers = locked(&path, &[]).mount(&toolbox).await.expect("a lock");
+    servers.close().await;
+    early.approve("scripts", "c", json!(2)).expect("written");
+    early.approve("others", "a", json!(3)).expect("written");
+    let now = read();
+    for (kind, name, expected) in [
+        ("scripts", "a", Some(json!({"b": 1}))),
+        ("scripts", "c", Some(json!(2))),
+        ("others", "a", Some(json!(3))),
+        ("others", "c", None),
+    ] {
+        assert_eq!(now.approved(kind, name), expected.as_ref(), "{kind} {name}");
+    }
+    let text = std::fs::read_to_string(&path).expect("the file");
+    assert!(text.contains("inputSchema"), "{text}");
+    std::fs::write(&path, text.replace('{', "[")).expect("written");
+    assert!(early.approve("scripts", "d", json!(4)).is_err());
+    assert!(LockFile::read(&path).is_err());
 }

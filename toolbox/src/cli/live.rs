@@ -110,6 +110,7 @@ impl LiveConfig {
             ("connect", initial.lazy != now.lazy),
             ("maxResultBytes", initial.max_result_bytes != now.max_result_bytes),
             ("lockFile", initial.lock_file != now.lock_file),
+            ("scripts", initial.scripts != now.scripts),
             ("credentialFile", initial.credential_file != now.credential_file),
         ];
         changed.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key).collect()

@@ -40,6 +40,7 @@
 //! | `install` | `files`: `host`, `file`, `name`, `state` (`added`, `same`, `replaced`, `refused`), `error`, `entry`, `backup` of each |
 //! | `pack` | `bundle`: `file`, `bytes`, `sha256`; `manifest`; and where it is written `server` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
+//! | commands of an extension | its [`CommandReport::json`] |
 //!
 //! and in each of them `problems`: `kind` (`config`, `warning`, `server`, `withheld`, `rule`),
 //! `message`, and where known `server`, `file`, `line`, `column`. A command that could not start
@@ -58,6 +59,7 @@ mod client;
 mod config_file;
 mod contract;
 mod directory;
+mod extension;
 mod gateway;
 mod import;
 mod inspect;
@@ -87,12 +89,16 @@ mod waiting;
 mod worker;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{ArgMatches, CommandFactory, FromArgMatches as _, Parser};
 use serde_json::json;
+
+pub use self::extension::{CommandReport, ProgramExtension};
 
 use self::arguments::{CommonCommand, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
 use self::outcome::{Exit, Outcome, Paint, complain};
@@ -226,24 +232,71 @@ async fn with_telemetry(wanted: Option<String>, run: impl AsyncFnOnce() -> Exit)
 /// configuration.
 #[must_use = "return it from `main`"]
 pub fn program() -> ExitCode {
+    program_with(extension::NoExtension)
+}
+
+/// Runs the command line of this process as the program `toolbox`, like [`program`], with the tools
+/// and commands of another crate.
+#[must_use = "return it from `main`"]
+pub fn program_with(extension: impl ProgramExtension) -> ExitCode {
+    let extension: Arc<dyn ProgramExtension> = Arc::new(extension);
     on_runtime(async {
-        match ProgramLine::try_parse() {
-            Ok(line) => {
-                #[cfg(feature = "otlp")]
-                let exit = {
-                    let wanted = line.otlp.clone();
-                    with_telemetry(wanted, async || of_program(line).await).await
-                };
-                #[cfg(not(feature = "otlp"))]
-                let exit = of_program(line).await;
-                exit.into()
-            }
-            Err(error) => usage(&error),
+        let matches = match program_command(&*extension).try_get_matches() {
+            Ok(matches) => matches,
+            Err(error) => return usage(&error),
+        };
+        #[cfg(feature = "otlp")]
+        {
+            let wanted = matches.get_one::<String>("otlp").cloned();
+            let run = async || of_matches(&matches, &extension).await;
+            with_telemetry(wanted, run).await.into()
         }
+        #[cfg(not(feature = "otlp"))]
+        of_matches(&matches, &extension).await.into()
     })
 }
 
-async fn of_program(line: ProgramLine) -> Exit {
+/// Returns the command line of the program.
+fn program_command(extension: &dyn ProgramExtension) -> clap::Command {
+    extension.commands().into_iter().fold(ProgramLine::command(), clap::Command::subcommand)
+}
+
+async fn of_matches(matches: &ArgMatches, extension: &Arc<dyn ProgramExtension>) -> Exit {
+    if let Some((name, arguments)) = matches.subcommand()
+        && extension.commands().iter().any(|command| command.get_name() == name)
+    {
+        return of_extension(extension, name, arguments).await;
+    }
+    match ProgramLine::from_arg_matches(matches) {
+        Ok(line) => of_program(line, extension).await,
+        Err(error) => {
+            let _ = error.print();
+            Exit::Usage
+        }
+    }
+}
+
+/// Runs a command of an extension.
+async fn of_extension(
+    extension: &Arc<dyn ProgramExtension>,
+    name: &str,
+    arguments: &ArgMatches,
+) -> Exit {
+    let path = arguments.get_one::<PathBuf>("config").cloned();
+    let configured = Configured::read(path).with(extension);
+    let connected = program::connected(&configured, Needed::All);
+    let Some(source) = unless_interrupted(connected).await else {
+        return Exit::Interrupted;
+    };
+    let outcome = match extension.run(name, arguments, &source.toolbox, &configured.config) {
+        Ok(report) => Outcome::fine(report.text, report.json),
+        Err(reason) => Outcome::failed(Exit::Failed, reason),
+    };
+    close(&source).await;
+    outcome.print(arguments.get_flag("json"), &source.problems)
+}
+
+async fn of_program(line: ProgramLine, extension: &Arc<dyn ProgramExtension>) -> Exit {
     let (json, path) = (line.json, line.config);
     let common = match line.command {
         ProgramCommand::Init { force } => return program::init(path, force).print(json, &[]),
@@ -257,22 +310,22 @@ async fn of_program(line: ProgramLine) -> Exit {
             return Outcome::fine(text, schema).print(false, &[]);
         }
         ProgramCommand::CommonCommand(CommonCommand::Completions { shell }) => {
-            return completions(ProgramLine::command(), shell).print(false, &[]);
+            return completions(program_command(&**extension), shell).print(false, &[]);
         }
         ProgramCommand::Audit(command) => return audit::of_audit(command).print(json, &[]),
         ProgramCommand::Client(wanted) => return client::client(path, &wanted).print(json, &[]),
         ProgramCommand::Serve(wanted) => {
-            return serve::program(path, wanted).await.print(false, &[]);
+            return serve::program(path, extension, wanted).await.print(false, &[]);
         }
         ProgramCommand::Page(wanted) => {
-            return page::program(path, wanted).await.print(false, &[]);
+            return page::program(path, extension, wanted).await.print(false, &[]);
         }
         ProgramCommand::Inspect(wanted) => {
             return inspect::inspect(path, wanted).await.print(false, &[]);
         }
         #[cfg(feature = "nats")]
         ProgramCommand::Worker { wanted, file } => {
-            let configured = Configured::read(file.or(path));
+            let configured = Configured::read(file.or(path)).with(extension);
             return worker::program(configured, wanted).await.print(false, &[]);
         }
         ProgramCommand::Login { server, scope } => {
@@ -289,7 +342,7 @@ async fn of_program(line: ProgramLine) -> Exit {
             return outcome.print(json, &configured.shown_problems());
         }
         ProgramCommand::Approve { server, digest } => {
-            let configured = Configured::read(path);
+            let configured = Configured::read(path).with(extension);
             let connected = program::connected(&configured, Needed::All);
             let Some(mut source) = unless_interrupted(connected).await else {
                 return Exit::Interrupted;
@@ -313,7 +366,7 @@ async fn of_program(line: ProgramLine) -> Exit {
         }
         ProgramCommand::CommonCommand(common) => common,
     };
-    let configured = Configured::read(path);
+    let configured = Configured::read(path).with(extension);
     let wanted = match &common {
         CommonCommand::Show { tool } => Needed::Tool(tool),
         CommonCommand::Call(call) => Needed::Tool(&call.tool),

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -9,11 +10,13 @@ use super::arguments::PageCommand;
 use super::attendance::Attendance;
 use super::beside::bound;
 use super::config_file::PageConfig;
+use super::extension::ProgramExtension;
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::Configured;
 use super::serve::{interruption, keeping_too_large, token_in, unless_interrupted};
 use super::source::ranking;
+use super::text::line;
 use super::waiting::logged;
 use crate::collection::ToolBox;
 use crate::mcp::Connect;
@@ -21,13 +24,18 @@ use crate::page::Page;
 use crate::text::clean;
 
 /// Opens the page over the servers of a configuration, and follows its changes.
-pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outcome {
+pub(super) async fn program(
+    file: Option<PathBuf>,
+    extension: &Arc<dyn ProgramExtension>,
+    wanted: PageCommand,
+) -> Outcome {
     let chat = match wanted.chat.model() {
         Ok(chat) => chat,
         Err(why) => return Outcome::failed(Exit::Usage, why),
     };
     let config_file = PageConfig::of(file.clone());
     let (configured, watch) = Configured::watched(file);
+    let configured = configured.with(extension);
     let settings = configured.config.settings();
     for problem in configured.reports() {
         complain(&clean(&problem.to_string()));
@@ -43,6 +51,9 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: PageCommand) -> Outco
         Ok(servers) => servers,
         Err(error) => return Outcome::failed(Exit::Config, error.to_string()),
     };
+    for reason in configured.extend(&toolbox, Some(&servers), false) {
+        complain(&line(&reason));
+    }
     let page = match chat.on(attendance.page(toolbox.clone()), &toolbox) {
         Ok(page) => page,
         Err(why) => return Outcome::failed(Exit::Usage, why),

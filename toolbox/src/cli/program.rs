@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Notify;
 
+use super::extension::{NoExtension, ProgramExtension};
+use super::gateway::PATIENCE;
 use super::outcome::{Exit, Outcome, Problem};
 use super::progress::Progress;
 use super::source::{ToolSource, ranking};
@@ -22,6 +24,7 @@ use crate::mcp::{
 use crate::results::RESULT_READ;
 use crate::search::{EXECUTE, SEARCH_PATTERN, SEARCH_WORDS};
 use crate::text::{clean, nearest_n};
+use crate::tool::{Next, Tool};
 
 /// The configuration of a run of the program.
 pub(super) struct Configured {
@@ -31,6 +34,8 @@ pub(super) struct Configured {
     pub(super) prefers_handshake: bool,
     /// The file that the command line names.
     path: Option<PathBuf>,
+    /// The tools that other crates add.
+    pub(super) extension: Arc<dyn ProgramExtension>,
 }
 
 /// Sets the rules of a file for a box. The tools of the gateway are always allowed.
@@ -93,7 +98,7 @@ impl Configured {
         let Ok(path) = path.map_or_else(usual_path, Ok) else { return (Self::read(None), None) };
         let watch = Config::watch(path);
         let (config, problems) = (watch.config().clone(), watch.problems().to_vec());
-        (Self { config, problems, prefers_handshake: false, path: given }, Some(watch))
+        (Self::of(config, problems, given), Some(watch))
     }
 
     /// Reads the given file, or the default one.
@@ -102,7 +107,17 @@ impl Configured {
             Ok(path) => Config::read(path),
             Err(problem) => (Config::default(), vec![*problem]),
         };
-        Self { config, problems, prefers_handshake: false, path }
+        Self::of(config, problems, path)
+    }
+
+    fn of(config: Config, problems: Vec<ConfigProblem>, path: Option<PathBuf>) -> Self {
+        Self { config, problems, prefers_handshake: false, path, extension: Arc::new(NoExtension) }
+    }
+
+    /// Sets what other crates add.
+    pub(super) fn with(mut self, extension: &Arc<dyn ProgramExtension>) -> Self {
+        self.extension = Arc::clone(extension);
+        self
     }
 
     /// Returns the beginning of a command of this program over the same file.
@@ -154,6 +169,26 @@ impl Configured {
         builder.mount(toolbox).await
     }
 
+    /// Adds the tools of the extension to a box, and returns the reasons for those that are
+    /// withheld.
+    pub(super) fn extend(
+        &self,
+        toolbox: &ToolBox,
+        servers: Option<&Servers>,
+        deferred: bool,
+    ) -> Vec<String> {
+        let mut withheld = Vec::new();
+        let mut tools = Vec::new();
+        for added in self.extension.tools(toolbox, &self.config, deferred) {
+            match added {
+                Ok(tool) => tools.push(awaiting_servers(tool, servers.cloned())),
+                Err(reason) => withheld.push(reason),
+            }
+        }
+        toolbox.exchange(|_| false, tools);
+        withheld
+    }
+
     /// Returns the file with the tokens of sign-ins; `None` if the home directory is unknown.
     pub(super) fn credentials(&self) -> Option<CredentialFile> {
         let path = self.config.settings().credential_file.clone();
@@ -173,6 +208,19 @@ impl Configured {
     pub(super) fn enabled(&self) -> impl Iterator<Item = &(String, ServerConfig)> {
         self.config.servers().iter().filter(|(_, server)| server.enabled)
     }
+}
+
+/// Lets the calls of a tool wait for servers that were just started, as a search does.
+fn awaiting_servers(tool: Tool, servers: Option<Servers>) -> Tool {
+    let Some(servers) = servers else { return tool };
+    tool.layer(move |next: Next| {
+        let servers = servers.clone();
+        async move {
+            servers.ready_within(PATIENCE, || false).await;
+            servers.retry_failed();
+            next.run().await
+        }
+    })
 }
 
 pub(super) fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
@@ -227,6 +275,8 @@ pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> To
     };
     match configured.mount(&toolbox, connect, true, listener).await {
         Ok(servers) => {
+            let withheld = configured.extend(&toolbox, Some(&servers), true);
+            source.problems.extend(withheld.into_iter().map(of_withheld));
             if !matches!(needed, Needed::All) {
                 let ready = servers.ready();
                 tokio::pin!(ready);
@@ -245,6 +295,8 @@ pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> To
             if matches!(needed, Needed::All) {
                 let unmet = unmet_rules(&toolbox, &servers, &configured.config);
                 source.problems.extend(unmet.into_iter().map(|what| plain("rule", None, what)));
+                let faults = configured.extension.faults(&toolbox, &configured.config);
+                source.problems.extend(faults.into_iter().map(of_withheld));
             }
             source.servers = Some(servers);
         }
@@ -271,6 +323,10 @@ fn of_config(problem: &ConfigProblem) -> Problem {
 
 pub(super) fn of_mount(error: &MountServersError) -> Problem {
     plain("config", None, error.to_string())
+}
+
+fn of_withheld(reason: String) -> Problem {
+    plain("withheld", None, reason)
 }
 
 fn plain(kind: &'static str, server: Option<&str>, message: String) -> Problem {

@@ -15,6 +15,7 @@ use super::attendance::Attendance;
 use super::audit;
 use super::beside::ServedPage;
 use super::config_file::PageConfig;
+use super::extension::ProgramExtension;
 use super::gateway::{self, GatewayBackend, PATIENCE};
 use super::live::LiveConfig;
 use super::outcome::{Exit, Outcome, complain};
@@ -40,13 +41,18 @@ const HOST_PATIENCE: Duration = Duration::from_millis(500);
 const LONGEST_TOKEN: u64 = 4096;
 
 /// Serves the servers of a configuration, and follows its changes.
-pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outcome {
+pub(super) async fn program(
+    file: Option<PathBuf>,
+    extension: &Arc<dyn ProgramExtension>,
+    wanted: ServeProgram,
+) -> Outcome {
     let chat = match wanted.page.model() {
         Ok(chat) => chat,
         Err(why) => return Outcome::failed(Exit::Usage, why),
     };
     let config_file = PageConfig::of(file.clone());
-    let (mut configured, watch) = Configured::watched(file);
+    let (configured, watch) = Configured::watched(file);
+    let mut configured = configured.with(extension);
     let mut host = wanted.listen.http.is_none().then(HostInput::open);
     if let Some(host) = &mut host {
         configured.prefers_handshake = is_handshake(host.first(HOST_PATIENCE).await);
@@ -92,8 +98,8 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
     for status in servers.iter().flat_map(Servers::status) {
         complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
     }
-    let faults = configured.problems.iter().map(ConfigProblem::summary).chain(fault.clone());
-    let backend = GatewayBackend::new(servers.clone(), faults.collect());
+    let withheld = configured.extend(&toolbox, servers.as_ref(), deferred);
+    let backend = backend(&configured, servers.clone(), fault.as_ref(), withheld);
     let service = Service::new(toolbox.clone()).info(crate::server_info!());
     let mut service = match with_skills(service, &wanted.skills) {
         Ok(service) => service,
@@ -140,6 +146,20 @@ pub(super) async fn program(file: Option<PathBuf>, wanted: ServeProgram) -> Outc
         flush(&log).await;
     }
     outcome
+}
+
+/// Returns what stands behind the gateway, and reports the tools that are withheld.
+fn backend(
+    configured: &Configured,
+    servers: Option<Servers>,
+    fault: Option<&String>,
+    withheld: Vec<String>,
+) -> Arc<GatewayBackend> {
+    for reason in &withheld {
+        complain(&line(reason));
+    }
+    let faults = configured.problems.iter().map(ConfigProblem::summary);
+    GatewayBackend::new(servers, faults.chain(fault.cloned()).chain(withheld).collect())
 }
 
 /// Writes the rest of the audit log, and says what was lost of it.

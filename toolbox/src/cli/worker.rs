@@ -35,6 +35,9 @@ pub(super) async fn program(configured: Configured, wanted: WorkerCommand) -> Ou
         Ok(mounted) => mounted,
         Err(error) => return Outcome::failed(Exit::Config, of_mount(&error).message),
     };
+    for reason in configured.extend(&toolbox, Some(&mounted), false) {
+        complain(&line(&reason));
+    }
     let outcome = offered(toolbox, &servers, options, &wanted).await;
     mounted.close().await;
     outcome

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 ///
 /// The system unlocks it when the process ends, however it ends. It stays until nothing belongs to
 /// its owner any more.
-pub(super) struct LockFile(File);
+pub(super) struct OwnerLock(File);
 
-impl LockFile {
+impl OwnerLock {
     /// Makes the file of an id. It appears under its name with its lock, so that nobody ever sees
     /// it unlocked.
     pub(super) fn create(database: &Path, id: &str) -> io::Result<Self> {
@@ -38,7 +38,7 @@ impl LockFile {
     }
 }
 
-impl Drop for LockFile {
+impl Drop for OwnerLock {
     fn drop(&mut self) {
         // A process that another thread starts just now has it open until it is another program.
         let _ = self.0.unlock();

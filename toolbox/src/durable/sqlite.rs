@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::alive::{self, LockFile};
+use super::alive::{self, OwnerLock};
 use super::backlog::{
     Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, PLACE, RecordedCall, Recovered,
 };
@@ -26,7 +26,7 @@ pub(super) struct SqliteBacklog {
     pub(super) writer: Writer,
     pub(super) shared: Arc<Shared>,
     /// Kept for its lock.
-    _lock: Option<LockFile>,
+    _lock: Option<OwnerLock>,
 }
 
 /// The state that work on the thread of the file needs.
@@ -47,7 +47,7 @@ impl SqliteBacklog {
         let failed = |error: std::io::Error| StoreError::Failed(Arc::new(error));
         // Each name of the file leads to one folder of lock files, wherever the process goes.
         let path = path.map(Path::canonicalize).transpose().map_err(failed)?;
-        let lock = path.as_deref().map(|path| LockFile::create(path, &id));
+        let lock = path.as_deref().map(|path| OwnerLock::create(path, &id));
         let lock = lock.transpose().map_err(failed)?;
         let shared = Shared { id, path, seen: Mutex::default(), open: AtomicU64::new(0) };
         Ok(Self { writer, shared: Arc::new(shared), _lock: lock })

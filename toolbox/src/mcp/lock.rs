@@ -110,6 +110,9 @@ enum ServerEntries {
 struct LockContents {
     version: u32,
     servers: BTreeMap<String, ServerEntries>,
+    /// Approved values that are none of servers, by kind and name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    others: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
 /// The comparison of a definition with the approved one.
@@ -139,7 +142,8 @@ pub(crate) struct Lock {
 impl Lock {
     /// Reads a lock file; a missing file is an empty lock.
     pub(crate) fn read(path: &Path) -> Result<Self, LockFileError> {
-        let contents = LockContents { version: 1, servers: BTreeMap::new() };
+        let contents =
+            LockContents { version: 1, servers: BTreeMap::new(), others: BTreeMap::new() };
         let mut lock = Self { file: SharedFile::new(path.to_owned()), contents };
         lock.refresh()?;
         Ok(lock)
@@ -167,6 +171,9 @@ impl Lock {
                     self.contents.servers.insert(server, read);
                 }
             }
+        }
+        for (kind, read) in contents.others {
+            self.contents.others.entry(kind).or_default().extend(read);
         }
         Ok(())
     }
@@ -244,6 +251,59 @@ impl Lock {
 
     fn failed(&self, source: io::Error) -> LockFileError {
         LockFileError::Io { path: self.file.path().to_owned(), source }
+    }
+}
+
+/// A lock file for what else a program lets its user approve, beside the tools of servers.
+///
+/// A kind names what is approved, such as `scripts`, and a value says what was approved of one of
+/// them.
+///
+/// ```
+/// use toolbox::mcp::LockFile;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("toolbox.lock.json");
+/// LockFile::read(&path)?.approve("scripts", "owed", serde_json::json!("sha256:5e88"))?;
+/// assert_eq!(LockFile::read(&path)?.approved("scripts", "owed").unwrap(), "sha256:5e88");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct LockFile(Lock);
+
+impl LockFile {
+    /// Reads a lock file; a missing file approves nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LockFileError`] if it cannot be read, or is no lock file.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, LockFileError> {
+        Lock::read(path.as_ref()).map(Self)
+    }
+
+    /// Returns the value that was approved under a name.
+    #[must_use]
+    pub fn approved(&self, kind: &str, name: &str) -> Option<&Value> {
+        self.0.contents.others.get(kind)?.get(name)
+    }
+
+    /// Approves a value under a name, in place of the one before, and writes the file. Other
+    /// entries stay, also those that other programs wrote meanwhile. Blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// [`LockFileError`] if the file cannot be written, which is unchanged then.
+    pub fn approve(
+        &mut self,
+        kind: impl Into<String>,
+        name: impl Into<String>,
+        value: Value,
+    ) -> Result<(), LockFileError> {
+        self.0.update(|lock| {
+            lock.contents.others.entry(kind.into()).or_default().insert(name.into(), value);
+        })
     }
 }
 

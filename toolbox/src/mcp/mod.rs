@@ -57,13 +57,13 @@ pub(crate) use client::{ServerLine, ServerLog};
 #[cfg(feature = "mcp-oauth")]
 pub use config::IdentityProvider;
 #[cfg(feature = "mcp-client")]
-pub use config::{Config, ConfigProblem, ConfigWatch, ServerConfig, Settings};
+pub use config::{Config, ConfigProblem, ConfigWatch, ScriptSettings, ServerConfig, Settings};
 #[cfg(feature = "mcp-client")]
 pub use frames::{
     Frame, FrameBatch, FrameDirection, FrameKind, FrameLog, ProtocolFault, RecordedFrame,
 };
 #[cfg(feature = "mcp-client")]
-pub use lock::LockFileError;
+pub use lock::{LockFile, LockFileError};
 #[cfg(feature = "cli")]
 pub(crate) use names::fitting_server_name;
 #[cfg(feature = "mcp-client")]

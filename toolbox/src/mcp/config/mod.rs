@@ -10,6 +10,7 @@ mod server;
 mod spelling;
 mod table;
 pub(crate) use table::PROTOCOL_VERSIONS;
+mod values;
 mod variables;
 mod watch;
 
@@ -24,19 +25,23 @@ pub use oauth::IdentityProvider;
 #[cfg(feature = "mcp-oauth")]
 pub(crate) use oauth::{ClientCredentials, ClientProof, OAuthClient, ProgramGrant, TokenSource};
 pub use problem::ConfigProblem;
+use read::ConfigReader;
 #[cfg(feature = "cli")]
 pub(crate) use read::strict;
-use read::{ConfigReader, ObjectValues, RawServer};
 pub use server::ServerConfig;
 pub(crate) use server::{ServerEndpoint, public_url};
 #[cfg(feature = "cli")]
 pub(crate) use spelling::{foreign, variable_of_input};
+use values::{ObjectValues, RawServer};
 #[cfg(feature = "cli")]
 pub(crate) use variables::expanded;
 pub use watch::ConfigWatch;
 
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
+
+/// The folder of kept scripts, beside the file.
+const SCRIPT_FOLDER: &str = "toolbox-scripts";
 
 /// The variable with the path of the file.
 const PATH_VARIABLE: &str = "OPENCODE_TOOLBOX_CONFIG";
@@ -100,6 +105,8 @@ pub struct Settings {
     pub allow: Option<Vec<String>>,
     /// The file with digests of approved definitions. Default: none, and nothing is withheld.
     pub lock_file: Option<PathBuf>,
+    /// The settings of scripts, if models may run them. Default: none.
+    pub scripts: Option<ScriptSettings>,
     /// The file with the tokens of servers that a user signed in to. Default: the program's own.
     #[cfg(feature = "mcp-oauth")]
     pub credential_file: Option<PathBuf>,
@@ -117,10 +124,30 @@ impl Default for Settings {
             blacklist: Vec::new(),
             allow: None,
             lock_file: None,
+            scripts: None,
             #[cfg(feature = "mcp-oauth")]
             credential_file: None,
         }
     }
+}
+
+/// The settings of a file for scripts that call the tools.
+///
+/// What is `None` has the default of the crate that runs the scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScriptSettings {
+    /// The folder of the scripts that are kept as tools. Default: `toolbox-scripts` beside the
+    /// file.
+    pub folder: PathBuf,
+    /// The longest time that a script may compute.
+    pub compute: Option<Duration>,
+    /// The most calls of one script.
+    pub calls: Option<u32>,
+    /// The most calls of one script that run at once.
+    pub parallel_calls: Option<usize>,
+    /// The memory of one script, in bytes.
+    pub memory_bytes: Option<usize>,
 }
 
 impl Config {
@@ -303,8 +330,20 @@ fn settings(given: &mut ObjectValues, folder: &BaseFolder<'_>) -> Settings {
         blacklist: given.texts("blacklist").unwrap_or_default(),
         allow: given.texts("allow"),
         lock_file: given.text("lockFile").map(|path| folder.path(&path)),
+        scripts: given.switch("scripts").map(|given| scripts(given, folder)),
         #[cfg(feature = "mcp-oauth")]
         credential_file: given.text("credentialFile").map(|path| folder.path(&path)),
+    }
+}
+
+fn scripts(mut given: ObjectValues, folder: &BaseFolder<'_>) -> ScriptSettings {
+    let size = |count: Option<u64>| count.and_then(|count| usize::try_from(count).ok());
+    ScriptSettings {
+        folder: folder.path(&given.text("folder").unwrap_or_else(|| SCRIPT_FOLDER.to_owned())),
+        compute: given.time("compute"),
+        calls: given.count("calls").and_then(|count| u32::try_from(count).ok()),
+        parallel_calls: size(given.count("parallelCalls")),
+        memory_bytes: size(given.count("memoryBytes")),
     }
 }
 

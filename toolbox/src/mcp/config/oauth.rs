@@ -5,9 +5,10 @@ use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::read::{ConfigReader, ObjectValues};
+use super::read::ConfigReader;
 use super::server::ServerConfig;
 use super::table::{CLIENT_CREDENTIALS, JWT_BEARER, TOKEN_EXCHANGE};
+use super::values::ObjectValues;
 
 /// The maximum size of a file with a secret or a key, in bytes.
 const MAX_SECRET: u64 = 64 << 10;

@@ -12,6 +12,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::launcher::expands_itself;
 use super::problem::ConfigProblem;
 use super::table::{self, FILE, KeySpec, SERVER, ValueKind};
+use super::values::{ConfigValue, ObjectValues, RawServer};
 use super::variables::{self, VariableFault};
 use crate::context::InvalidRuleError;
 use crate::mcp::names::{InvalidServerNameError, check_server_name, fitting_server_name};
@@ -38,74 +39,6 @@ pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The maximum length of a server's name, in characters.
 pub(super) const LONGEST_NAME: usize = 64;
-
-/// A value of the kind that its key requires.
-pub(super) enum ConfigValue {
-    Flag(bool),
-    Count(u64),
-    Time(Duration),
-    Text(String),
-    Texts(Vec<String>),
-    Map(BTreeMap<String, String>),
-    Object(ObjectValues),
-    Servers(Vec<RawServer>),
-}
-
-/// The values of an object, under the names of its table.
-#[derive(Default)]
-pub(super) struct ObjectValues {
-    values: BTreeMap<&'static str, (ConfigValue, Range<usize>)>,
-    /// Keys with invalid values.
-    refused: Vec<&'static str>,
-}
-
-/// A server as read from the file.
-pub(super) struct RawServer {
-    pub(super) name: String,
-    /// The range of the name in the text.
-    pub(super) place: Range<usize>,
-    pub(super) fields: ObjectValues,
-    /// `true` if any part of it is invalid.
-    pub(super) broken: bool,
-}
-
-macro_rules! getters {
-    ($($name:ident: $variant:ident -> $type:ty),* $(,)?) => {
-        $(pub(super) fn $name(&mut self, key: &str) -> Option<$type> {
-            match self.values.remove(key) {
-                Some((ConfigValue::$variant(value), _)) => Some(value),
-                _ => None,
-            }
-        })*
-    };
-}
-
-impl ObjectValues {
-    getters! {
-        flag: Flag -> bool,
-        count: Count -> u64,
-        time: Time -> Duration,
-        text: Text -> String,
-        texts: Texts -> Vec<String>,
-        map: Map -> BTreeMap<String, String>,
-        object: Object -> ObjectValues,
-        servers: Servers -> Vec<RawServer>,
-    }
-
-    /// Returns the range of a key's value, if there is one.
-    pub(super) fn place(&self, key: &str) -> Option<Range<usize>> {
-        self.values.get(key).map(|(_, place)| place.clone())
-    }
-
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.values.contains_key(key)
-    }
-
-    /// Returns whether a key has an invalid value.
-    pub(super) fn is_refused(&self, key: &str) -> bool {
-        self.refused.contains(&key)
-    }
-}
 
 /// A reader of one file, with the problems found so far.
 pub(super) struct ConfigReader<'a> {
@@ -242,7 +175,9 @@ impl<'a> ConfigReader<'a> {
 
     fn value(&mut self, key: &KeySpec, value: &Value<'_>) -> Option<ConfigValue> {
         match (key.kind, value) {
-            (ValueKind::Flag, Value::BooleanLit(flag)) => Some(ConfigValue::Flag(flag.value)),
+            (ValueKind::Flag | ValueKind::Switch(_), Value::BooleanLit(flag)) => {
+                Some(ConfigValue::Flag(flag.value))
+            }
             (ValueKind::Count { least, most }, Value::NumberLit(number)) => {
                 let count =
                     number.value.parse().ok().filter(|count| (least..=most).contains(count));
@@ -283,7 +218,7 @@ impl<'a> ConfigReader<'a> {
                     self.mismatch(key, value, "an empty string");
                     return None;
                 }
-                let is_path = key.name == "cwd" || key.name.ends_with("File");
+                let is_path = matches!(key.name, "cwd" | "folder") || key.name.ends_with("File");
                 self.is_plain(value, key, is_path).then_some(ConfigValue::Text(text))
             }
             (ValueKind::OneOf(words), Value::StringLit(_)) => {
@@ -319,7 +254,7 @@ impl<'a> ConfigReader<'a> {
             }
             (ValueKind::Rules, Value::Array(array)) => self.rules(key, array),
             (ValueKind::Map, Value::Object(object)) => self.map(key, object),
-            (ValueKind::Object(keys), Value::Object(object)) => {
+            (ValueKind::Object(keys) | ValueKind::Switch(keys), Value::Object(object)) => {
                 Some(ConfigValue::Object(self.object(object, keys)))
             }
             (ValueKind::Servers, Value::Object(object)) => {

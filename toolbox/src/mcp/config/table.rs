@@ -36,6 +36,8 @@ pub(super) enum ValueKind {
     /// Names of tools, with `*` for any sequence of characters.
     Rules,
     Object(&'static [KeySpec]),
+    /// `true`, `false`, or an object, which means `true`.
+    Switch(&'static [KeySpec]),
     /// Servers by name.
     Servers,
 }
@@ -61,6 +63,7 @@ impl ValueKind {
             }
             Self::Rules => "a list of tool names, with `*` for any run of characters".to_owned(),
             Self::Object(_) => "an object".to_owned(),
+            Self::Switch(_) => "`true`, `false` or an object".to_owned(),
             Self::Servers => "an object of servers by name".to_owned(),
         }
     }
@@ -275,6 +278,34 @@ const OAUTH: &[KeySpec] = &[
     ),
 ];
 
+const SCRIPTS: &[KeySpec] = &[
+    key(
+        "folder",
+        ValueKind::Text,
+        "The folder of the scripts that `toolbox keep` keeps as tools, seen from this file. Default: toolbox-scripts.",
+    ),
+    key(
+        "compute",
+        ValueKind::Time,
+        "The longest a script may compute, without its waits. Default 2s.",
+    ),
+    key(
+        "calls",
+        ValueKind::Count { least: 1, most: 100_000 },
+        "The most calls of one script. Default 1000.",
+    ),
+    key(
+        "parallelCalls",
+        ValueKind::Count { least: 1, most: 1_000 },
+        "The most calls of one script that run at once. Default 16.",
+    ),
+    key(
+        "memoryBytes",
+        ValueKind::Count { least: 4 << 20, most: 1 << 30 },
+        "The memory of one script, in bytes. Default 33554432.",
+    ),
+];
+
 pub(super) const SETTINGS: &[KeySpec] = &[
     key(
         "deferred",
@@ -338,6 +369,11 @@ pub(super) const SETTINGS: &[KeySpec] = &[
         ValueKind::Text,
         "A file with digests of approved definitions, seen from this file: tools that differ are withheld. Default: none.",
     ),
+    key(
+        "scripts",
+        ValueKind::Switch(SCRIPTS),
+        "`true` or an object with limits lets models run scripts that call the tools, by the tool `run_script`. Default false.",
+    ),
     #[cfg(feature = "mcp-oauth")]
     key(
         "credentialFile",
@@ -387,6 +423,7 @@ fn of_kind(kind: ValueKind) -> serde_json::Value {
             variable,
         ]}}),
         ValueKind::Object(keys) => schema(keys),
+        ValueKind::Switch(keys) => json!({"anyOf": [{"type": "boolean"}, schema(keys)]}),
         ValueKind::Servers => json!({
             "type": "object",
             "propertyNames": {"pattern": "^[A-Za-z0-9_-]+$", "maxLength": super::read::LONGEST_NAME, "not": {"pattern": "__"}},
