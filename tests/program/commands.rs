@@ -492,6 +492,31 @@ fn init_writes_a_file_that_the_program_reads() {
 }
 
 #[test]
+fn typed_functions_are_printed_for_the_tools_of_a_lock_file() {
+    let folder = Folder::new();
+    let value = json!({
+        "mcp": {"own": {"command": [own_program(), "serve"]}},
+        "settings": {"lockFile": "lock.json"},
+    });
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    toolbox(&config, &["list"]).check(0, "own_sum", "");
+    let printed = toolbox(&config, &["client", "--rust"]);
+    printed.check(0, "pub mod own {", "");
+    assert!(printed.out.contains("pub fn sum(required: Sum) -> SumCall {"), "{printed:?}");
+    let lock = folder.path("lock.json");
+    let lock = lock.to_str().expect("UTF-8");
+    toolbox(&config, &["client", "--rust", "--server", "own", lock]).check(0, "pub mod own {", "");
+    let missing = "there is no server `owns`: the only one is `own`";
+    toolbox(&config, &["client", "--rust", "--server", "owns"]).check(1, "", missing);
+    let bare = folder.write("bare.jsonc", r#"{"mcp": {}}"#);
+    toolbox(&bare, &["client", "--rust"]).check(3, "", "there is no lock file: name it, or");
+    let other = bare.to_str().expect("UTF-8");
+    let invalid = "is no lock file: it has no `version`";
+    toolbox(&config, &["client", "--rust", other]).check(3, "", invalid);
+    toolbox(&config, &["client"]).check(2, "", "--rust");
+}
+
+#[test]
 fn a_changed_tool_is_withheld_until_it_is_approved() {
     let folder = Folder::new();
     let with = |arguments: &[&str], file: &str| {

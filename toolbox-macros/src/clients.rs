@@ -13,6 +13,10 @@ use crate::diag::{Diagnostics, nearest};
 /// The name that stands for the crate `toolbox` in source.
 const CRATE: &str = "__toolbox";
 
+/// What is said of an input that cannot be read.
+const USAGE: &str = "`mcp_tools!` takes the path of a lock file\nhelp: write `mcp_tools!(\"tools.lock.json\")`, or `mcp_tools!(\"tools.lock.json\", servers = [\"files\"])`";
+const SERVERS: &str = "`servers` takes a list of names\nhelp: write `servers = [\"files\"]`";
+
 /// The input: the crate, the file, and the servers that are meant.
 struct Input {
     krate: TokenStream,
@@ -27,24 +31,27 @@ impl Parse for Input {
             krate.extend([input.parse::<TokenTree>()?]);
         }
         input.parse::<Token![;]>()?;
-        let usage = "write `mcp_tools!(\"tools.lock.json\")`, or `mcp_tools!(\"tools.lock.json\", servers = [\"files\"])`";
-        let bad = |error: syn::Error| syn::Error::new(error.span(), usage);
+        let bad = |error: syn::Error| syn::Error::new(error.span(), USAGE);
         let file = input.parse().map_err(bad)?;
         let mut servers = None;
         if input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse().map_err(bad)?;
             if name != "servers" {
-                return Err(syn::Error::new(name.span(), usage));
+                return Err(syn::Error::new(name.span(), USAGE));
             }
             input.parse::<Token![=]>().map_err(bad)?;
+            if !input.peek(syn::token::Bracket) {
+                return Err(syn::Error::new(input.span(), SERVERS));
+            }
             let list;
             bracketed!(list in input);
             let names = list.parse_terminated(<LitStr as Parse>::parse, Token![,]);
+            let bad = |error: syn::Error| syn::Error::new(error.span(), SERVERS);
             servers = Some(names.map_err(bad)?.into_iter().collect());
             input.parse::<Option<Token![,]>>()?;
         }
         if !input.is_empty() {
-            return Err(syn::Error::new(input.span(), usage));
+            return Err(syn::Error::new(input.span(), USAGE));
         }
         Ok(Self { krate, file, servers })
     }

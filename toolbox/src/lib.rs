@@ -45,6 +45,7 @@
 //! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
 //! | talk to a provider with a loop of your own | `wire` (feature `agent`) |
 //! | use the tools of MCP servers, or be one | the module `mcp` (feature `mcp`) |
+//! | call the tools of servers from code | the macro `mcp_tools!` and the module `client` (feature `clients`) |
 //! | offer tools to other machines, or use theirs | the module `fleet` (feature `nats`) |
 //! | make a command-line program of a box | the module `cli` (feature `cli`) |
 //! | give a model files, a shell, the web | the module `builtin` (a feature each) |
@@ -253,15 +254,21 @@ macro_rules! resources {
 /// since they were approved is a compile error at the call, once the change is approved.
 ///
 /// ```
-/// # const _: &str = r#"
-/// toolbox::mcp_tools!("tools.lock.json", servers = ["files"]);
+/// use toolbox::client::ClientError;
+/// use toolbox::ToolBox;
 ///
-/// let text = files::read(files::Read { path: "notes.md".into() }).head(10).call(&toolbox).await?;
-/// # "#;
+/// toolbox::mcp_tools!("src/tools.lock.json", servers = ["notes"]);
+///
+/// async fn titles(toolbox: &ToolBox) -> Result<Vec<String>, ClientError> {
+///     let find = notes::find(notes::Find { words: "rust".to_owned() });
+///     Ok(find.limit(10).call(toolbox).await?.titles)
+/// }
+/// # fn main() {}
 /// ```
 ///
-/// What stands in the functions is described on the page on [typed
-/// clients](docs::typed_clients).
+/// The page on [typed clients][page] lists what is made.
+///
+/// [page]: https://llm-toolbox.github.io/llm-toolbox/typed-clients.html
 #[cfg(all(feature = "clients", feature = "macros"))]
 #[macro_export]
 macro_rules! mcp_tools {
@@ -308,6 +315,7 @@ pages! {
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
     context_page "../../docs/context.md" if all(feature = "macros", feature = "agent", feature = "results");
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
+    typed_clients_page "../../docs/typed-clients.md" if all(feature = "clients", feature = "macros");
     mcp_page "../../docs/mcp.md" if feature = "mcp";
     reliability_page "../../docs/reliability.md" if all(feature = "macros", feature = "durable");
     fleet_page "../../docs/fleet.md" if all(feature = "macros", feature = "nats", feature = "durable");

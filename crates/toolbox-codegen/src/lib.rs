@@ -55,6 +55,8 @@ struct Server {
 pub enum LockError {
     /// It is no JSON.
     Json(serde_json::Error),
+    /// It has no `version`, as a configuration has none.
+    NoVersion,
     /// It has another version than 1, which is the only one known.
     Version(String),
     /// It has no object `servers`.
@@ -65,6 +67,7 @@ impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Json(error) => write!(f, "it is not JSON: {error}"),
+            Self::NoVersion => f.write_str("it has no `version`"),
             Self::Version(version) => write!(f, "its version is {version}, and only 1 is known"),
             Self::NoServers => f.write_str("it has no object `servers`"),
         }
@@ -91,8 +94,10 @@ impl Lock {
     /// [`LockError`], if the text is no lock file.
     pub fn read(text: &str) -> Result<Self, LockError> {
         let value: Value = serde_json::from_str(text).map_err(LockError::Json)?;
-        if value["version"] != 1 {
-            return Err(LockError::Version(value["version"].to_string()));
+        match &value["version"] {
+            Value::Null => return Err(LockError::NoVersion),
+            version if version == 1 => {}
+            other => return Err(LockError::Version(other.to_string())),
         }
         let servers = value["servers"].as_object().ok_or(LockError::NoServers)?;
         let servers = servers.iter().map(|(name, entries)| (name.clone(), Server::read(entries)));

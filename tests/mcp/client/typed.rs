@@ -161,7 +161,8 @@ async fn functions_call_the_tools_they_are_named_after() {
     let expected = "/state is \"stopped\", and not one of the texts that the definition has";
     assert!(error.to_string().ends_with(expected), "{error}");
     // Nor is this the definition's.
-    let other = Tool::new("find", "Finds").call(|_| r#"{"notes": 1}"#).from_source("notes");
+    let other = Tool::new("find", "Finds").call(|_| r#"{"notes": 1}"#);
+    let other = other.with_unchecked_arguments().from_source("notes");
     let error = find.call(&ToolBox::from(other)).await.unwrap_err();
     let expected = "the result is not what the tool's definition says: /notes is 1, and not a list";
     assert_eq!(error.to_string(), expected);

@@ -22,13 +22,12 @@ use crate::context::ToolContext;
 // What the functions are written with.
 #[doc(hidden)]
 pub use crate::call::ToolResult;
-#[doc(hidden)]
 pub use serde_json::{Map, Value};
 #[doc(hidden)]
 pub use std::collections::BTreeMap;
-pub use value::ResultMismatch;
 #[doc(hidden)]
-pub use value::{ArgumentValue, Fields, ResultValue, variant};
+pub use value::variant;
+pub use value::{ArgumentValue, Fields, ResultMismatch, ResultValue};
 
 /// An error of a call by a typed client.
 #[derive(Debug)]
@@ -85,6 +84,7 @@ impl std::error::Error for ClientError {
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), toolbox::client::ClientError> {
 /// // As a mounted server's: under another name in the box.
 /// let sum = Tool::new("sum", "Adds").call(|arguments| arguments.to_string());
+/// let sum = sum.with_unchecked_arguments();
 /// let toolbox = ToolBox::from(sum.from_source("calculator"));
 /// let request = Request::new("calculator", "sum").with("terms", vec![1_u64, 2]);
 /// let result = request.call_untyped(&toolbox, &ToolContext::new()).await?;

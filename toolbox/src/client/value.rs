@@ -52,9 +52,32 @@ impl fmt::Display for ResultMismatch {
 
 impl std::error::Error for ResultMismatch {}
 
-/// A type that can be an argument.
-#[doc(hidden)]
+/// A type that can be an argument of a [`Request`](super::Request): `bool`, `i64`, `u64`, `f64`,
+/// `String`, JSON, lists, maps and options of these, and what typed clients declare.
+///
+/// ```
+/// use toolbox::client::{ArgumentValue, Fields, Value};
+///
+/// struct Point {
+///     x: i64,
+///     label: Option<String>,
+/// }
+///
+/// impl ArgumentValue for Point {
+///     fn into_value(self) -> Value {
+///         Fields::default().with("x", self.x).with_optional("label", self.label).into_value()
+///     }
+/// }
+///
+/// assert_eq!(Point { x: 1, label: None }.into_value().to_string(), r#"{"x":1}"#);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of a typed client",
+    label = "this is not written as JSON here",
+    note = "give a `String`, `i64`, `u64`, `f64`, `bool`, JSON, or a `Vec` or `BTreeMap` of these; or implement `toolbox::client::ArgumentValue` for `{Self}`"
+)]
 pub trait ArgumentValue {
+    /// Returns the value as JSON.
     fn into_value(self) -> Value;
     /// Returns `true` if the argument is left out.
     fn is_absent(&self) -> bool {
@@ -62,8 +85,32 @@ pub trait ArgumentValue {
     }
 }
 
-/// A type that can be read of a result.
-#[doc(hidden)]
+/// A type that can be read of a result: those of [`ArgumentValue`], and what typed clients declare.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::client::{Fields, ResultMismatch, ResultValue, Value};
+///
+/// #[derive(Debug)]
+/// struct Point {
+///     x: i64,
+/// }
+///
+/// impl ResultValue for Point {
+///     fn of_value(value: Value) -> Result<Self, ResultMismatch> {
+///         Ok(Self { x: Fields::of(value)?.take("x")? })
+///     }
+/// }
+///
+/// assert_eq!(Point::of_value(json!({"x": 1})).unwrap().x, 1);
+/// let error = Vec::<Point>::of_value(json!([{"x": "1"}])).unwrap_err();
+/// assert_eq!(error.to_string(), r#"/0/x is "1", and not an integer of 64 bits"#);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not read of a result by a typed client",
+    label = "this is not read of JSON here",
+    note = "take a `String`, `i64`, `u64`, `f64`, `bool`, JSON, or a `Vec`, `BTreeMap` or `Option` of these; or implement `toolbox::client::ResultValue` for `{Self}`"
+)]
 pub trait ResultValue: Sized {
     /// Reads the value.
     ///
@@ -217,7 +264,15 @@ impl<T: ResultValue> ResultValue for BTreeMap<String, T> {
 }
 
 /// The properties of an object.
-#[doc(hidden)]
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::client::Fields;
+///
+/// let mut fields = Fields::of(json!({"x": 1})).unwrap();
+/// assert_eq!(fields.take::<Option<String>>("y"), Ok(None));
+/// assert_eq!(fields.take::<i64>("y").unwrap_err().to_string(), "/y is nothing, and not a value");
+/// ```
 #[derive(Debug, Default)]
 pub struct Fields(Map<String, Value>);
 

@@ -1,0 +1,3 @@
+toolbox::mcp_tools!("tools.lock.json");
+
+fn main() {}

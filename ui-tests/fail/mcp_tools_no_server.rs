@@ -1,0 +1,3 @@
+toolbox::mcp_tools!("mcp_tools.lock.json", servers = ["flies", "github"]);
+
+fn main() {}
