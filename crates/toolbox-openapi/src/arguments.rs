@@ -8,7 +8,7 @@ use crate::media::MediaKind;
 use crate::names::Names;
 use crate::operation::{Operation, Parameter, RequestBody};
 use crate::schema::{Direction, Part, Schemas, size};
-use crate::text::{cleaned, cut, shown};
+use crate::text::{excerpt, shown};
 
 /// The longest description of an argument, in bytes.
 const MAX_TEXT: usize = 1_000;
@@ -315,12 +315,12 @@ fn set(schema: &mut Value, keyword: &str, value: Value) {
 
 /// Sets the description, if there is one.
 fn describe(schema: &mut Value, text: &str) {
-    let text = cleaned(text);
+    let text = excerpt(text, MAX_TEXT);
     if !text.is_empty() {
         if !schema.is_object() {
             *schema = json!({});
         }
-        set(schema, "description", cut(&text, MAX_TEXT).into());
+        set(schema, "description", text.into());
     }
 }
 

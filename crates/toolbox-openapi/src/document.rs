@@ -10,6 +10,8 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_NODES: usize = 4_000_000;
 /// The depth to which a description nests.
 const MAX_DEPTH: usize = 120;
+/// The stack of the reader of YAML, in bytes.
+const STACK: usize = 32 << 20;
 /// The number of references that lead to one value.
 const MAX_HOPS: usize = 32;
 
@@ -78,8 +80,8 @@ impl Document {
         if text.len() > MAX_BYTES {
             return Err(ReadError::TooLong(text.len()));
         }
-        let text = text.trim_start_matches('\u{feff}').trim_start();
-        let root = if text.starts_with('{') {
+        let text = text.trim_start_matches('\u{feff}');
+        let root = if text.trim_start().starts_with('{') {
             // A flow mapping of YAML begins like an object.
             serde_json::from_str(text).or_else(|error| yaml(text).map_err(|_| error.to_string()))
         } else {
@@ -134,8 +136,18 @@ impl Document {
     }
 }
 
-/// Reads YAML, within limits that a bomb of aliases does not fit.
+/// Reads YAML, within limits that a bomb of aliases does not fit. The reader recurses, so it gets a
+/// stack that is deep enough wherever it is called.
 fn yaml(text: &str) -> Result<Value, String> {
+    let failed = || "it cannot be read here".to_owned();
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let reading = thread.spawn_scoped(scope, || read_yaml(text)).map_err(|_| failed())?;
+        reading.join().unwrap_or_else(|_| Err(failed()))
+    })
+}
+
+fn read_yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
@@ -146,8 +158,12 @@ fn yaml(text: &str) -> Result<Value, String> {
             max_anchors: 10_000,
             max_aliases: 10_000,
             max_merge_keys: 1_000,
+            max_recorded_anchor_events: 200_000,
             max_reader_input_bytes: None,
             max_total_scalar_bytes: MAX_BYTES,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 100_000,
         },
     };
     serde_saphyr::from_str_with_options::<Value>(text, options).map_err(|error| {

@@ -18,7 +18,7 @@ use crate::operation::{Operation, Parameter, Requirement, read_all};
 use crate::report::Report;
 use crate::request::files_of;
 use crate::schema::{Direction, Schemas};
-use crate::text::{cleaned, cut, shown};
+use crate::text::{cut, excerpt, shown};
 
 /// The longest description of a tool, in bytes.
 const MAX_DESCRIPTION: usize = 2_000;
@@ -126,7 +126,7 @@ impl<'a> Maker<'a> {
             .tags
             .iter()
             .take(MAX_TAGS)
-            .map(|tag| cut(&cleaned(tag), MAX_TAG))
+            .map(|tag| excerpt(tag, MAX_TAG))
             .filter(|tag| !tag.is_empty())
             .collect();
         let (description, deprecated) = (description_of(&operation), operation.deprecated);
@@ -264,7 +264,8 @@ fn label_of(operation: &Operation) -> String {
 }
 
 fn description_of(operation: &Operation) -> String {
-    let (summary, description) = (cleaned(&operation.summary), cleaned(&operation.description));
+    let summary = excerpt(&operation.summary, MAX_DESCRIPTION);
+    let description = excerpt(&operation.description, MAX_DESCRIPTION);
     let both = match (summary.as_str(), description.as_str()) {
         ("", "") => label_of(operation),
         ("", own) | (own, "") => own.to_owned(),

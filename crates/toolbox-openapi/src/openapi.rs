@@ -15,7 +15,7 @@ use crate::document::{Document, ReadError};
 use crate::maker::Maker;
 use crate::operation::server_of;
 use crate::select::Select;
-use crate::text::{cleaned, cut, shown};
+use crate::text::{excerpt, shown};
 
 /// A description of an API, and how its operations become tools.
 ///
@@ -339,7 +339,7 @@ impl OpenApi {
     pub(crate) fn source_name(&self) -> Option<String> {
         let title = || {
             let title = self.document.root.get("info")?.get("title")?.as_str()?;
-            let name = cut(&cleaned(title), 60);
+            let name = excerpt(title, 60);
             (!name.is_empty()).then_some(name)
         };
         self.source.clone().or_else(title)

@@ -82,7 +82,7 @@ impl Answer<'_> {
         let value = if is_json { serde_json::from_str::<Value>(&text).ok() } else { None };
         let result = match value {
             Some(mut value) => {
-                clean(&mut value);
+                self.clean(&mut value);
                 ToolResult::new(value.to_string()).with_structured_content(value)
             }
             None => ToolResult::new(visible(&text)),
@@ -108,6 +108,17 @@ impl Answer<'_> {
     /// Returns the body as text, without credentials.
     fn text(&self) -> String {
         self.masked(&String::from_utf8_lossy(&self.response.body))
+    }
+
+    /// Removes invisible characters and credentials from the texts of a value: a text within JSON
+    /// within JSON is written otherwise than the credential.
+    fn clean(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.masked(&visible(text)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
+            Value::Object(map) => map.values_mut().for_each(|item| self.clean(item)),
+            _ => {}
+        }
     }
 
     fn masked(&self, text: &str) -> String {
@@ -158,7 +169,7 @@ impl Answer<'_> {
         let status = self.response.status;
         let text = self.text();
         let problem = serde_json::from_str::<Value>(&text).ok().map(|mut value| {
-            clean(&mut value);
+            self.clean(&mut value);
             value
         });
         let mut message = format!("{} answers {}", self.label, named(status));
@@ -227,16 +238,6 @@ fn details(body: &Value) -> String {
     lines.join("\n")
 }
 
-/// Removes invisible characters from the texts of a value.
-fn clean(value: &mut Value) {
-    match value {
-        Value::String(text) => *text = visible(text),
-        Value::Array(items) => items.iter_mut().for_each(clean),
-        Value::Object(map) => map.values_mut().for_each(clean),
-        _ => {}
-    }
-}
-
 /// Returns the targets and relations of a `Link` header.
 fn links_of(header: &str) -> Vec<(&str, &str)> {
     let mut links = Vec::new();
@@ -248,7 +249,7 @@ fn links_of(header: &str) -> Vec<(&str, &str)> {
             let (name, value) = part.split_once('=')?;
             name.trim().eq_ignore_ascii_case("rel").then(|| value.trim().trim_matches('"'))
         });
-        links.extend(relation.map(|relation| (target, relation)));
+        links.extend(relation.filter(|_| !target.contains('<')).map(|own| (target, own)));
         rest = &tail[end..];
     }
     links

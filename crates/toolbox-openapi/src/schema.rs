@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value, json};
 
 use crate::document::{Document, Version};
-use crate::text::{cleaned, cut};
+use crate::text::excerpt;
 
 /// The depth to which a schema is converted.
 const MAX_DEPTH: usize = 48;
@@ -160,9 +160,7 @@ impl<'a> Schemas<'a> {
         self.kinds(map, &mut out);
         for (keyword, value) in map {
             let converted = match keyword.as_str() {
-                "description" => {
-                    value.as_str().map(|text| Value::from(cut(&cleaned(text), MAX_TEXT)))
-                }
+                "description" => value.as_str().map(|text| Value::from(excerpt(text, MAX_TEXT))),
                 "format" => format(value, &mut out),
                 "pattern" => text(value),
                 "contentEncoding" | "contentMediaType" => text(value),
@@ -235,7 +233,7 @@ impl<'a> Schemas<'a> {
                 out = beside;
             }
         } else if let Some(text) = map.get("description").and_then(Value::as_str) {
-            out.insert("description".to_owned(), cut(&cleaned(text), MAX_TEXT).into());
+            out.insert("description".to_owned(), excerpt(text, MAX_TEXT).into());
         }
         if self
             .document

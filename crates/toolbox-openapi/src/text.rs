@@ -29,9 +29,15 @@ pub(crate) fn quoted(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Returns the beginning of a text, cleaned, with at most `most` bytes. However long the text is,
+/// no more is read than that needs.
+pub(crate) fn excerpt(text: &str, most: usize) -> String {
+    cut(&cleaned(&cut(text, 4 * most)), most)
+}
+
 /// Returns a text for a message: one short line.
 pub(crate) fn shown(text: &str) -> String {
-    let line: String = cleaned(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line: String = cleaned(&cut(text, 1_000)).split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&line, 100)
 }
 

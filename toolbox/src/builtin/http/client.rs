@@ -300,7 +300,8 @@ impl Guarded {
                 if let Some(body) = &body {
                     sent = sent.body(body.clone());
                 }
-                let response = sent.send().await.map_err(|error| FetchError::failed(&url, &error))?;
+                let response =
+                    sent.send().await.map_err(|error| FetchError::failed(&url, &error))?;
                 let Some(onward) = next(&url, &response)? else {
                     return read(url, response, bounds.bytes).await;
                 };
@@ -311,9 +312,12 @@ impl Guarded {
                     (method, body) = (Method::GET, None);
                     headers.remove(CONTENT_TYPE);
                 }
-                if onward.origin() != first.origin() && !method.is_safe() {
-                    let why = format!("its redirect takes a {method} to another origin");
-                    return Err(FetchError::Refused { url: url.to_string(), why });
+                if onward.origin() != first.origin() {
+                    if !method.is_safe() {
+                        let why = format!("its redirect takes a {method} to another origin");
+                        return Err(FetchError::Refused { url: url.to_string(), why });
+                    }
+                    body = None;
                 }
                 url = onward;
             }

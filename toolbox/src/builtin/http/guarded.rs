@@ -9,8 +9,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use tokio::time::Instant;
 
-use super::client::{AllowedTargets, FetchBounds, FetchError, Guarded, Outgoing, Resolver};
 use super::A_YEAR;
+use super::client::{AllowedTargets, FetchBounds, FetchError, Guarded, Outgoing, Resolver};
 
 /// A client for tools whose URLs a program does not write itself: each address is checked before
 /// the connection, on every hop.
