@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolbox::dialect::{Dialect, lower};
 use toolbox::search::Gateway;
 use toolbox::testing::Caller;
-use toolbox::{ToolBox, ToolCall};
+use toolbox::{ToolBox, ToolCall, ToolResult};
 use toolbox_openapi::{Credential, OpenApi};
 
 use crate::bounded::tokio;
@@ -16,10 +16,20 @@ use crate::bounded::tokio;
 /// The base URL of a description that names no server that can be called.
 const URL: &str = "https://api.example.com";
 
-/// The files of a list like `PATH`.
+/// The files of a list like `PATH`, and those below its folders.
 fn listed(variable: &str) -> Vec<PathBuf> {
     let list = std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} lists the files"));
-    std::env::split_paths(&list).collect()
+    let mut pending: Vec<PathBuf> = std::env::split_paths(&list).collect();
+    pending.reverse();
+    let mut files = Vec::new();
+    while let Some(path) = pending.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => pending.extend(entries.flatten().map(|entry| entry.path())),
+            Err(_) => files.push(path),
+        }
+    }
+    files.retain(|path| path.extension().is_some_and(|end| end == "json" || end == "yaml"));
+    files
 }
 
 /// Returns the faults of a tool as each provider gets it.
@@ -133,15 +143,19 @@ async fn a_mock_server_takes_generated_calls() {
         let mut caller = Caller::new(7);
         let (mut here, mut fine) = (0, 0);
         for tool in api.tools() {
-            let arguments = caller.valid(tool);
-            let Some(arguments) = arguments else {
-                println!("  no arguments for {}", tool.name());
-                all += 1;
-                here += 1;
-                continue;
-            };
-            let text = arguments.as_str().to_owned();
-            let result = toolbox.call(ToolCall::new("c", tool.name(), arguments)).await;
+            all += 1;
+            here += 1;
+            let mut text = String::new();
+            let mut result = ToolResult::error("there are no valid arguments");
+            // A generated text that no header can carry is refused before it is sent.
+            for _ in 0..50 {
+                let Some(arguments) = caller.valid(tool) else { break };
+                arguments.as_str().clone_into(&mut text);
+                result = toolbox.call(ToolCall::new("c", tool.name(), arguments)).await;
+                if !result.text().contains("printable ASCII only") {
+                    break;
+                }
+            }
             // What a mock answers of its own accord is a response of the description; what it
             // refuses has a problem of the mock as its type.
             let shown = result.text();
@@ -150,8 +164,6 @@ async fn a_mock_server_takes_generated_calls() {
                     && !shown.contains("#no_response_defined")
                     && !shown.contains("#unprocessable_response")
                     && !shown.contains("#invalid_content_type_response");
-            all += 1;
-            here += 1;
             if is_refused {
                 let text: String = text.chars().take(300).collect();
                 let shown: String = shown.chars().take(900).collect();

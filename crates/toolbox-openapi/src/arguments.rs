@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::document::Document;
 use crate::media::MediaKind;
 use crate::names::Names;
-use crate::operation::{Operation, Parameter, RequestBody};
+use crate::operation::{Location, Operation, Parameter, RequestBody};
 use crate::schema::{Direction, Part, Schemas, size};
 use crate::text::{excerpt, shown};
 
@@ -97,7 +97,7 @@ pub(crate) fn merged(
         budget,
     };
     for parameter in &operation.parameters {
-        let is_header = parameter.location == crate::operation::Location::Header;
+        let is_header = parameter.location == Location::Header;
         let name = parameter.name.to_ascii_lowercase();
         if is_credential(parameter) || is_header && OF_CLIENT.contains(&name.as_str()) {
             continue;
@@ -122,6 +122,13 @@ impl Builder<'_, '_> {
     fn parameter(&mut self, parameter: &Parameter) {
         let mut part = self.part(&parameter.schema);
         describe(&mut part.schema, &parameter.description);
+        if parameter.location == Location::Path && part.schema["type"] == "string" {
+            // An empty value would reach another path.
+            let is_stated = part.schema.get("minLength").is_some_and(|least| *least != 0);
+            if !is_stated {
+                set(&mut part.schema, "minLength", 1.into());
+            }
+        }
         if parameter.deprecated {
             set(&mut part.schema, "deprecated", true.into());
         }
