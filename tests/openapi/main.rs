@@ -4,6 +4,7 @@ mod credentials;
 mod descriptions;
 mod foreign;
 mod hostile;
+mod program;
 mod requests;
 mod results;
 
@@ -14,6 +15,8 @@ pub(crate) use support::bounded;
 use support::web::{Reply, Request, Seen, serve};
 use toolbox::{ToolBox, ToolCall, ToolResult};
 use toolbox_openapi::OpenApi;
+
+support::programs!("openapi-programs");
 
 /// The most that a call of a test may take.
 const LIMIT: Duration = Duration::from_secs(10);

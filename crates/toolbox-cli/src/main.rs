@@ -1,7 +1,10 @@
-//! The program `toolbox`: many MCP servers behind three tools.
+//! The program `toolbox`: many MCP servers and HTTP APIs behind three tools.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    toolbox::cli::program()
+    toolbox::cli::program_with(&[
+        #[cfg(feature = "openapi")]
+        toolbox_openapi::cli::COMMAND,
+    ])
 }

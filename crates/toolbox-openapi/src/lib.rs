@@ -42,6 +42,7 @@
 //! | choose operations by tag, path, method or id | [`Select`] |
 //! | give a credential for a security scheme | [`Credential`] |
 //! | see what was left out or renamed | [`Report`] |
+//! | have it on the command line | the module `cli` (feature `cli`) |
 
 /// Compiles the code of the page with the documentation tests.
 #[cfg(doctest)]
@@ -51,6 +52,8 @@ mod openapi_page {}
 mod api;
 mod arguments;
 mod call;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod credential;
 mod document;
 mod maker;

@@ -205,6 +205,38 @@ impl OpenApi {
         self
     }
 
+    /// Sends a credential that is written as one text: a key, a token, `USER:PASSWORD`, or the token
+    /// URL, the id and the secret of an OAuth client between blanks.
+    #[cfg(feature = "cli")]
+    pub(crate) fn credential_of_text(self, scheme: &str, text: &str) -> Self {
+        let schemes = Scheme::all(&self.document);
+        let kind = schemes.iter().find(|(own, _)| own == scheme).map(|(_, own)| own);
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let credential = match (kind, words.as_slice()) {
+            (Some(Scheme::Basic), _) => {
+                let (user, password) = text.split_once(':').unwrap_or((text, ""));
+                Credential::basic(user, password)
+            }
+            (Some(Scheme::Bearer), [url, id, secret]) => Credential::client(*url, *id, *secret),
+            (Some(Scheme::Bearer), _) => Credential::bearer(text),
+            _ => Credential::key(text),
+        };
+        self.credential(scheme, credential)
+    }
+
+    /// Returns the title and the version of the API.
+    #[cfg(feature = "cli")]
+    pub(crate) fn title_and_version(&self) -> (String, String) {
+        let text = |key: &str| {
+            let own = self.document.root.get("info").and_then(|info| info.get(key));
+            own.and_then(Value::as_str)
+                .map(|text| excerpt(text, 60))
+                .filter(|text| !text.is_empty())
+        };
+        let or = |own: Option<String>, usual: &str| own.unwrap_or_else(|| usual.to_owned());
+        (or(text("title"), "openapi"), or(text("version"), "0"))
+    }
+
     /// Makes tools only of the operations that this or another `include` chooses. Default: of all.
     pub fn include(mut self, operations: Select) -> Self {
         self.include.push(operations);

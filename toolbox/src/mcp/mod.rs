@@ -56,8 +56,10 @@ pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
 pub(crate) use client::{ServerLine, ServerLog};
 #[cfg(feature = "mcp-oauth")]
 pub use config::IdentityProvider;
-#[cfg(feature = "mcp-client")]
 pub use config::{Config, ConfigProblem, ConfigWatch, ServerConfig, Settings};
+#[cfg(feature = "mcp-client")]
+#[cfg(feature = "cli")]
+pub(crate) use config::{OPENAPI, start_here as start_descriptions_here};
 #[cfg(feature = "mcp-client")]
 pub use frames::{
     Frame, FrameBatch, FrameDirection, FrameKind, FrameLog, ProtocolFault, RecordedFrame,
