@@ -62,7 +62,11 @@ pub(super) fn read(words: Vec<OsString>, commands: &[JoinedCommand]) -> Result<J
     if let Some(own) = words.get(1).and_then(named) {
         return Ok(JoinedLine::Joined((own.run)(words[1..].to_vec())));
     }
-    let of = |own: &JoinedCommand| clap::Command::new(own.name).about(own.about);
+    let rest = || {
+        let rest = clap::Arg::new("rest").num_args(0..).hide(true);
+        rest.trailing_var_arg(true).allow_hyphen_values(true)
+    };
+    let of = |own: &JoinedCommand| clap::Command::new(own.name).about(own.about).arg(rest());
     let mut line = ProgramLine::command().subcommands(commands.iter().map(of));
     let matches = line.try_get_matches_from_mut(words)?;
     if let Some(own) =
