@@ -143,10 +143,10 @@ async fn a_credential_that_does_not_fit_is_an_error() {
 async fn nothing_shows_a_credential_that_the_server_repeats() {
     let echo = |request: &Request| {
         let seen = json!({"target": request.target, "headers": request.headers});
-        match request.target.contains("fail") {
-            true => Reply::Json(400, json!({"title": "no", "detail": seen.to_string()})),
-            false => raw(200, "content-type: application/json\r\n", &seen.to_string()),
+        if request.target.contains("fail") {
+            return Reply::Json(400, json!({"title": "no", "detail": seen.to_string()}));
         }
+        raw(200, "content-type: application/json\r\n", &seen.to_string())
     };
     let server = Server::start(echo).await;
     let schemes = [
@@ -201,10 +201,8 @@ async fn authorized(accepts_header: bool) -> (Server, Server, Arc<AtomicUsize>) 
         let current = Arc::clone(&current);
         move |request: &Request| {
             let wanted = format!("Bearer token-{}", current.load(SeqCst));
-            match request.headers.get("authorization") == Some(&wanted) {
-                true => Reply::Json(200, json!("in")),
-                false => Reply::Json(401, json!({})),
-            }
+            let is_current = request.headers.get("authorization") == Some(&wanted);
+            if is_current { Reply::Json(200, json!("in")) } else { Reply::Json(401, json!({})) }
         }
     })
     .await;

@@ -1,5 +1,12 @@
 //! Descriptions of HTTP APIs as tools: what is made of them, and what their calls send.
 
+#![allow(
+    clippy::format_push_string,
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    reason = "the cases are data: values that are written where they are used"
+)]
+
 mod credentials;
 mod descriptions;
 mod foreign;

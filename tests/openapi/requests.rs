@@ -139,6 +139,7 @@ async fn bodies_are_written_by_their_media_type() {
         ("application/xml", object.clone(), json!({"body": "<a/>"}), "application/xml\n<a/>".to_owned()),
         ("application/octet-stream", json!({"type": "string", "format": "binary"}), json!({"body": "aGVsbG8"}), "application/octet-stream\nhello".to_owned()),
         ("image/png", json!({}), json!({"body": "aGVs\nbG8="}), "image/png\nhello".to_owned()),
+        ("application/octet-stream", object.clone(), json!({"name": "n"}), "application/octet-stream\n{\"name\":\"n\"}".to_owned()),
         ("*/*", object.clone(), json!({"name": "n"}), "application/json\n{\"name\":\"n\"}".to_owned()),
         ("multipart/form-data", object.clone(), json!({"name": "n", "more": {"k": 1}, "file": "aGVsbG8="}), format!(
             "multipart/form-data; boundary={boundary}\n--{boundary}\r\ncontent-disposition: form-data; name=\"name\"\r\n\r\nn\r\n\

@@ -76,7 +76,7 @@ async fn a_failure_says_what_the_problem_is() {
     ] {
         let server = Server::start(move |_| raw(status, headers, body)).await;
         let result = call(of_one("get", "/x", &json!({})).base_url(&server.url), &json!({})).await;
-        assert_eq!((result.text().replace("\r", ""), result.failure_kind()), (expected, Some(kind)));
+        assert_eq!((result.text().replace('\r', ""), result.failure_kind()), (expected, Some(kind)));
         assert_eq!(result.error_data().unwrap()["status"], status);
         assert_eq!(server.requests().len(), 1);
     }

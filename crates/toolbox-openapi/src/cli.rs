@@ -7,6 +7,12 @@
 //! }
 //! ```
 
+#![allow(
+    clippy::doc_markdown,
+    rustdoc::bare_urls,
+    reason = "the comments are the texts of `--help`, where no markup is shown"
+)]
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 

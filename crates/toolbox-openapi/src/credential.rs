@@ -1,6 +1,6 @@
 //! Credentials that the program has for the security schemes of a description.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,14 +160,13 @@ impl Scheme {
 
     /// Returns `true` if a credential can be sent by the scheme.
     pub(crate) fn takes(&self, credential: &Credential) -> bool {
-        match (self, &credential.0) {
-            (Self::Key { .. }, Kind::Key(_))
-            | (Self::Bearer, Kind::Bearer(_) | Kind::Client(_))
-            | (Self::Basic, Kind::Basic { .. }) => true,
-            // A token that is described as a header of its own name.
-            (Self::Key { .. }, Kind::Bearer(_)) => true,
-            _ => false,
-        }
+        matches!(
+            (self, &credential.0),
+            // A bearer token may be described as a header of its own name.
+            (Self::Key { .. }, Kind::Key(_) | Kind::Bearer(_))
+                | (Self::Bearer, Kind::Bearer(_) | Kind::Client(_))
+                | (Self::Basic, Kind::Basic { .. })
+        )
     }
 
     /// Returns the credential that the scheme takes, in words.
@@ -298,7 +297,7 @@ impl ClientCredentials {
     ) -> Result<toolbox::builtin::http::GuardedResponse, String> {
         let mut form = "grant_type=client_credentials".to_owned();
         if !scopes.is_empty() {
-            form.push_str(&format!("&scope={}", encoded(&scopes.join(" "), "")));
+            let _ = write!(form, "&scope={}", encoded(&scopes.join(" "), ""));
         }
         let (id, secret) = (encoded(&self.id, ""), encoded(&self.secret, ""));
         let mut request = GuardedRequest::new("POST", &self.token_url)
@@ -307,7 +306,7 @@ impl ClientCredentials {
         if in_header {
             request = request.header("authorization", format!("Basic {}", pair(&id, &secret)));
         } else {
-            form.push_str(&format!("&client_id={id}&client_secret={secret}"));
+            let _ = write!(form, "&client_id={id}&client_secret={secret}");
         }
         client.send(request.body(form)).await.map_err(|error| error.to_string())
     }

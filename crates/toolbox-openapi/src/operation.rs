@@ -285,9 +285,13 @@ impl RequestBody {
     ) -> Self {
         let mut kind = MediaKind::of(media_type);
         let mut media_type = media_type.to_owned();
+        let is_structure = schema.get("properties").is_some() || schema.get("$ref").is_some();
+        if kind == MediaKind::Binary && is_structure {
+            // A description that names no type for its JSON.
+            kind = MediaKind::Json;
+        }
         if media_type.contains('*') {
             // A range is no type that can be sent.
-            let is_structure = schema.get("properties").is_some() || schema.get("$ref").is_some();
             kind = if is_structure { MediaKind::Json } else { MediaKind::Binary };
             let sent = if is_structure { "application/json" } else { "application/octet-stream" };
             sent.clone_into(&mut media_type);
@@ -361,7 +365,7 @@ fn server_url(server: &Value) -> Option<String> {
 /// Returns the URL of the first server of a description, which may be relative.
 pub(crate) fn server_of(document: &Document) -> Option<String> {
     if document.version == Version::Swagger2 {
-        return swagger::server(&document.root);
+        return Some(swagger::server(&document.root));
     }
     let servers = document.root.get("servers").and_then(Value::as_array);
     servers.and_then(|servers| servers.first()).and_then(server_url)

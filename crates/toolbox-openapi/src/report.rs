@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What became of the operations of a description.
+/// The result of making tools of the operations of a description.
 ///
 /// Its `Display` names the operations that were left out, renamed or changed, a line each, as texts
 /// of the description: they are untrusted unless the description is.
@@ -15,7 +15,7 @@ pub struct Report {
     pub excluded: usize,
     /// The operations that cannot be called, such as `GET /pets`, each with the reason.
     pub dropped: Vec<(String, String)>,
-    /// What is to be known of the others: names and arguments that were changed, schemas that were
+    /// Notes on the others: names and arguments that were changed, schemas that were
     /// cut, credentials that are missing. Each with the name of its tool, or with none.
     pub notes: Vec<(String, String)>,
 }

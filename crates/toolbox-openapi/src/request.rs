@@ -1,5 +1,7 @@
 //! The request of a call.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -19,7 +21,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a path may hold beside what a value is encoded to.
+/// The characters that a path may hold beside those that a value is encoded to.
 const PATH: &str = "/:@!$&'()*+,;=%";
 
 /// A request without its credentials.
@@ -220,14 +222,14 @@ fn multipart(
         for value in values {
             let mut head = format!("content-disposition: form-data; name=\"{}\"", quoted(name));
             let (kind, bytes) = if files.contains(name) {
-                head.push_str(&format!("; filename=\"{}\"", quoted(name)));
+                let _ = write!(head, "; filename=\"{}\"", quoted(name));
                 (stated.or(Some("application/octet-stream")), decoded(name, value)?)
             } else {
                 let kind = value.is_object().then_some("application/json");
                 (stated.or(kind), plain(value).into_bytes())
             };
             if let Some(kind) = kind {
-                head.push_str(&format!("\r\ncontent-type: {kind}"));
+                let _ = write!(head, "\r\ncontent-type: {kind}");
             }
             parts.push((head, bytes));
         }

@@ -157,13 +157,12 @@ impl<'a> Schemas<'a> {
             return self.reference(reference, map, direction, depth, references);
         }
         let mut out = Map::new();
-        self.kinds(map, &mut out);
+        Self::kinds(map, &mut out);
         for (keyword, value) in map {
             let converted = match keyword.as_str() {
                 "description" => value.as_str().map(|text| Value::from(excerpt(text, MAX_TEXT))),
                 "format" => format(value, &mut out),
-                "pattern" => text(value),
-                "contentEncoding" | "contentMediaType" => text(value),
+                "pattern" | "contentEncoding" | "contentMediaType" => text(value),
                 "deprecated" | "uniqueItems" => value.as_bool().filter(|set| *set).map(Value::from),
                 "default" => Some(value.clone()).filter(|value| size(value) <= MAX_DEFAULT),
                 "const" => Some(value.clone()),
@@ -248,7 +247,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// Sets `type` and `enum`.
-    fn kinds(&self, map: &Map<String, Value>, out: &mut Map<String, Value>) {
+    fn kinds(map: &Map<String, Value>, out: &mut Map<String, Value>) {
         let mut kinds: Vec<&str> = match map.get("type") {
             Some(Value::String(kind)) => vec![kind],
             Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
@@ -367,7 +366,7 @@ pub(crate) fn size(value: &Value) -> usize {
 }
 
 fn text(value: &Value) -> Option<Value> {
-    value.as_str().map(|text| text.into())
+    value.as_str().map(Value::from)
 }
 
 fn count(value: &Value) -> Option<Value> {

@@ -141,7 +141,7 @@ impl Shape {
             (Style::Label, true) => format!(".{}", pairs("=").join(".")),
             (Style::Matrix, true) => match value {
                 Value::Object(_) => format!(";{}", pairs("=").join(";")),
-                _ => pairs("").iter().map(|item| format!(";{key}={item}")).collect(),
+                _ => format!(";{key}={}", pairs("").join(&format!(";{key}="))),
             },
             (Style::Matrix, false) => format!(";{key}={}", pairs(",").join(",")),
             (_, true) => pairs("=").join(","),

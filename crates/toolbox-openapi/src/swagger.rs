@@ -83,12 +83,12 @@ pub(crate) fn body(
 }
 
 /// Returns the URL of the server, which may be relative.
-pub(crate) fn server(root: &Value) -> Option<String> {
+pub(crate) fn server(root: &Value) -> String {
     let base = root.get("basePath").and_then(Value::as_str).unwrap_or("/");
-    let Some(host) = root.get("host").and_then(Value::as_str) else { return Some(base.to_owned()) };
+    let Some(host) = root.get("host").and_then(Value::as_str) else { return base.to_owned() };
     let schemes = root.get("schemes").and_then(Value::as_array).into_iter().flatten();
     let schemes: Vec<&str> = schemes.filter_map(Value::as_str).collect();
     let scheme =
         if schemes.contains(&"http") && !schemes.contains(&"https") { "http" } else { "https" };
-    Some(format!("{scheme}://{host}{base}"))
+    format!("{scheme}://{host}{base}")
 }

@@ -188,7 +188,10 @@ fn compiled() -> Vec<(String, BTreeSet<String>)> {
     let (_, list) = source.split_once("\npages! {").expect("lib.rs lists the pages");
     let (list, _) = list.split_once("\n}").unwrap();
     // A crate of its own compiles each of these.
-    let others = [("toolbox-script", "docs/scripts.md", "agent"), ("toolbox-openapi", "docs/openapi.md", "search")];
+    let others = [
+        ("toolbox-script", "docs/scripts.md", "agent"),
+        ("toolbox-openapi", "docs/openapi.md", "search"),
+    ];
     let others = others.map(|(name, page, feature)| {
         let source = read(&format!("crates/{name}/src/lib.rs"));
         assert!(source.contains(&format!("../../../{page}")));

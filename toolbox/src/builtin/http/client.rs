@@ -276,18 +276,18 @@ impl Guarded {
         deadline: Instant,
     ) -> Result<Fetched, FetchError> {
         let url = Url::parse(url).map_err(|error| FetchError::Url(error.to_string()))?;
-        self.send(Outgoing { method: Method::GET, url, headers, body: None }, bounds, deadline)
+        self.send(FetchRequest { method: Method::GET, url, headers, body: None }, bounds, deadline)
             .await
     }
 
     /// Sends a request, and follows redirects, each of which is checked like the first URL.
     pub(super) async fn send(
         &self,
-        request: Outgoing,
+        request: FetchRequest,
         bounds: &FetchBounds,
         deadline: Instant,
     ) -> Result<Fetched, FetchError> {
-        let Outgoing { mut method, mut url, mut headers, mut body } = request;
+        let FetchRequest { mut method, mut url, mut headers, mut body } = request;
         // A fragment is not sent.
         url.set_fragment(None);
         let first = url.clone();
@@ -334,7 +334,7 @@ impl Guarded {
 }
 
 /// A request to be sent.
-pub(super) struct Outgoing {
+pub(super) struct FetchRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,

@@ -10,7 +10,7 @@ use reqwest::{Method, Url};
 use tokio::time::Instant;
 
 use super::A_YEAR;
-use super::client::{AllowedTargets, FetchBounds, FetchError, Guarded, Outgoing, Resolver};
+use super::client::{AllowedTargets, FetchBounds, FetchError, FetchRequest, Guarded, Resolver};
 
 /// A client for tools whose URLs a program does not write itself: each address is checked before
 /// the connection, on every hop.
@@ -191,7 +191,7 @@ impl GuardedRequest {
         self
     }
 
-    fn read(self) -> Result<Outgoing, SendError> {
+    fn read(self) -> Result<FetchRequest, SendError> {
         let invalid = |what: String| SendError::Invalid(what);
         let method = Method::from_bytes(self.method.as_bytes())
             .map_err(|_| invalid(format!("`{}` is no method", self.method.escape_debug())))?;
@@ -204,7 +204,7 @@ impl GuardedRequest {
             };
             headers.append(parsed, value);
         }
-        Ok(Outgoing { method, url: parsed(&self.url)?, headers, body: self.body })
+        Ok(FetchRequest { method, url: parsed(&self.url)?, headers, body: self.body })
     }
 }
 
