@@ -39,6 +39,15 @@ pub struct GuardedClient {
 }
 
 /// A request for a [`GuardedClient`].
+///
+/// ```
+/// use toolbox::builtin::http::GuardedRequest;
+///
+/// let request = GuardedRequest::new("POST", "https://api.example.com/pets?key=s3cr3t")
+///     .header("content-type", "application/json")
+///     .body(r#"{"name":"Rex"}"#);
+/// assert!(!format!("{request:?}").contains("s3cr3t"));
+/// ```
 #[derive(Clone)]
 pub struct GuardedRequest {
     method: String,

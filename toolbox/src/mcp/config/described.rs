@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use super::BaseFolder;
 use super::read::{ConfigReader, ObjectValues};
 use super::server::ServerConfig;
 
@@ -22,17 +21,17 @@ pub(crate) fn start_here() {
 }
 
 /// Returns the server of a description: the program `toolbox`, whose variables have the
-/// credentials.
+/// credentials. `resolved` returns a path as seen from the file.
 pub(super) fn server(
     fields: &mut ObjectValues,
     reader: &mut ConfigReader<'_>,
-    folder: &BaseFolder<'_>,
+    resolved: impl Fn(&str) -> PathBuf,
 ) -> Option<ServerConfig> {
     let places = ["baseUrl", "credentials", "include", "exclude"].map(|key| fields.place(key));
     let description = fields.text("openapi")?;
     let is_url = description.starts_with("http://") || description.starts_with("https://");
     let description =
-        if is_url { description } else { folder.path(&description).to_string_lossy().into_owned() };
+        if is_url { description } else { resolved(&description).to_string_lossy().into_owned() };
     let program = HERE.get().map_or("toolbox".into(), |path| path.to_string_lossy().into_owned());
     let mut server = ServerConfig::command(program).arg(OPENAPI);
     if let Some(url) = fields.text("baseUrl") {

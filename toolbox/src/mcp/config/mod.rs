@@ -379,7 +379,7 @@ fn assembled(
     let (enabled, disabled) = (fields.flag("enabled"), fields.flag("disabled"));
     let is_used = enabled.unwrap_or(disabled != Some(true));
     let config = if is_described {
-        described::server(fields, reader, folder)
+        described::server(fields, reader, |path| folder.path(path))
     } else if is_local {
         local_server(fields, reader, folder)
     } else {
