@@ -255,3 +255,24 @@ async fn a_token_that_is_not_given_is_told_without_the_secret() {
         "`GET /x`: no token for `own`: the token URL answers 400 invalid_scope"
     );
 }
+
+#[tokio::test]
+async fn an_own_server_of_an_operation_gets_no_credential() {
+    // It is reached, since the tokens come from there, and is no server that the program trusts.
+    let tokens = Server::start(|_| Reply::Json(200, json!({"access_token": "token-1"}))).await;
+    let description = json!({
+        "openapi": "3.0.0", "servers": [{"url": "/"}],
+        "components": {"securitySchemes": {"own": {"type": "oauth2"}}}, "security": [{"own": []}],
+        "paths": {"/own": {"get": {}}, "/other": {"get": {"servers": [{"url": tokens.url}]}}},
+    });
+    let server = Server::start(move |_| Reply::Json(200, description.clone())).await;
+    let open = OpenApi::fetch(&server.url).await.unwrap();
+    let client = Credential::client(format!("{}/token", tokens.url), "id", "secret");
+    let toolbox = ToolBox::from(open.credential("own", client).build().unwrap());
+    for (tool, asked, has_it) in [("get_own", &server, true), ("get_other", &tokens, false)] {
+        let result = toolbox.call(ToolCall::new("c", tool, "{}")).await;
+        assert!(!result.is_error(), "{}", result.text());
+        let last = asked.requests().pop().unwrap();
+        assert_eq!(last.headers.contains_key("authorization"), has_it, "{tool} {}", last.target);
+    }
+}

@@ -102,6 +102,10 @@ async fn a_next_page_is_told_in_the_arguments_of_the_tool() {
             r#"<https://other.example/y?token=1>; rel="prev next""#,
             Some("[the next page is at https://other.example/y]"),
         ),
+        (
+            r#"<https://other.example/x?page=3>; rel="prev next""#,
+            Some("[the next page is at https://other.example/x]"),
+        ),
         (r#"</x?page=9>; rel="last""#, None),
         ("<<>; rel=next, <", None),
     ] {
