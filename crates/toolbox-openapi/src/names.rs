@@ -10,7 +10,8 @@ const MAX_NAME: usize = 64;
 pub(crate) struct Names(HashSet<String>);
 
 impl Names {
-    /// Returns a name like `wanted` that is not given yet: letters, digits, `_` and `-`, at most 64.
+    /// Returns a name like `wanted` that is not given yet: letters, digits, `_` and `-`, at most
+    /// 64.
     pub(crate) fn tool(&mut self, prefix: Option<&str>, wanted: &str) -> String {
         let wanted =
             prefix.map_or_else(|| wanted.to_owned(), |prefix| format!("{prefix}_{wanted}"));

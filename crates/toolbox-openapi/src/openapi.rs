@@ -19,7 +19,8 @@ use crate::text::{excerpt, shown};
 
 /// A description of an API, and how its operations become tools.
 ///
-/// Each operation is a tool that is [deferred](toolbox::Tool::deferred), named by its `operationId` or by
+/// Each operation is a tool that is [deferred](toolbox::Tool::deferred), named by its `operationId`
+/// or by
 /// its method and path. Parameters and the properties of a JSON, form or multipart body are the
 /// arguments, side by side; bytes are base64. `GET` and `HEAD` are read only, a `DELETE` is
 /// destructive and needs approval, and what HTTP calls idempotent is marked so. Results are
@@ -35,7 +36,8 @@ use crate::text::{excerpt, shown};
 /// use toolbox_openapi::OpenApi;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let api = OpenApi::parse("swagger: '2.0'\nhost: api.example.com\npaths: {/ping: {get: {}}}")?.build()?;
+/// let api = OpenApi::parse("swagger: '2.0'\nhost: api.example.com\npaths: {/ping: {get:
+/// {}}}")?.build()?;
 /// assert_eq!(api.tools()[0].name(), "get_ping");
 /// # Ok(())
 /// # }
@@ -205,7 +207,8 @@ impl OpenApi {
         self
     }
 
-    /// Sends a credential that is written as one text: a key, a token, `USER:PASSWORD`, or the token
+    /// Sends a credential that is written as one text: a key, a token, `USER:PASSWORD`, or the
+    /// token
     /// URL, the id and the secret of an OAuth client between blanks.
     #[cfg(feature = "cli")]
     pub(crate) fn credential_of_text(self, scheme: &str, text: &str) -> Self {

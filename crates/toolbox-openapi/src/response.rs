@@ -213,7 +213,8 @@ impl Answer<'_> {
     }
 }
 
-/// Returns the members of problem details (RFC 9457), and the texts of other errors that are common.
+/// Returns the members of problem details (RFC 9457), and the texts of other errors that are
+/// common.
 fn details(body: &Value) -> String {
     let text = |key: &str| body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let mut lines = Vec::new();

@@ -11,7 +11,8 @@ use crate::operation::Operation;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let description = r#"{"openapi": "3.1.0", "servers": [{"url": "https://api.example.com"}],
-/// #   "paths": {"/pets": {"get": {"tags": ["pets"]}, "post": {"tags": ["pets"]}}, "/pets/{id}": {"delete": {}}}}"#;
+/// #   "paths": {"/pets": {"get": {"tags": ["pets"]}, "post": {"tags": ["pets"]}}, "/pets/{id}":
+/// {"delete": {}}}}"#;
 /// let api = OpenApi::parse(description)?
 ///     .include(Select::tag("pets"))
 ///     .include(Select::path("/pets/*"))
