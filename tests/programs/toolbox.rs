@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 pub(crate) fn main() -> ExitCode {
-    toolbox::cli::program_with(toolbox_script::ProgramScripts)
+    toolbox::cli::program_with(toolbox_script::ProgramScripts, &[])
 }

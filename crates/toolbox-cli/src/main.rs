@@ -1,10 +1,15 @@
-//! The program `toolbox`: many MCP servers behind three tools.
+//! The program `toolbox`: many MCP servers and HTTP APIs behind three tools.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(feature = "scripts")]
-    return toolbox::cli::program_with(toolbox_script::ProgramScripts);
+    let extension = toolbox_script::ProgramScripts;
     #[cfg(not(feature = "scripts"))]
-    toolbox::cli::program()
+    let extension = ();
+    let commands = [
+        #[cfg(feature = "openapi")]
+        toolbox_openapi::cli::COMMAND,
+    ];
+    toolbox::cli::program_with(extension, &commands)
 }

@@ -29,7 +29,7 @@ const KIND: &str = "scripts";
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
-///     toolbox::cli::program_with(toolbox_script::ProgramScripts)
+///     toolbox::cli::program_with(toolbox_script::ProgramScripts, &[])
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, Default)]

@@ -187,10 +187,16 @@ fn compiled() -> Vec<(String, BTreeSet<String>)> {
     let source = read("toolbox/src/lib.rs");
     let (_, list) = source.split_once("\npages! {").expect("lib.rs lists the pages");
     let (list, _) = list.split_once("\n}").unwrap();
-    // A crate of its own compiles this one.
-    let scripts = "docs/scripts.md";
-    assert!(read("crates/toolbox-script/src/lib.rs").contains(&format!("../../../{scripts}")));
-    let scripts = (scripts.to_owned(), BTreeSet::from(["agent".to_owned()]));
+    // A crate of its own compiles each of these.
+    let others = [
+        ("toolbox-script", "docs/scripts.md", "agent"),
+        ("toolbox-openapi", "docs/openapi.md", "search"),
+    ];
+    let others = others.map(|(name, page, feature)| {
+        let source = read(&format!("crates/{name}/src/lib.rs"));
+        assert!(source.contains(&format!("../../../{page}")));
+        (page.to_owned(), BTreeSet::from([feature.to_owned()]))
+    });
     list.lines()
         .filter_map(|line| {
             let (_, rest) = line.split_once("\"../../")?;
@@ -200,7 +206,7 @@ fn compiled() -> Vec<(String, BTreeSet<String>)> {
             let needed = features.filter(|feature| *feature != "macros");
             Some((page.to_owned(), needed.map(str::to_owned).collect()))
         })
-        .chain([scripts])
+        .chain(others)
         .collect()
 }
 

@@ -29,7 +29,7 @@ const NO_SCRIPTS: &str =
 /// }
 ///
 /// fn main() -> std::process::ExitCode {
-///     toolbox::cli::program_with(Ping)
+///     toolbox::cli::program_with(Ping, &[])
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
@@ -89,10 +89,8 @@ pub struct CommandReport {
     pub json: Value,
 }
 
-/// A program without an extension.
-pub(super) struct NoExtension;
-
-impl ProgramExtension for NoExtension {
+/// No extension.
+impl ProgramExtension for () {
     fn tools(&self, _: &ToolBox, config: &Config, _: bool) -> Vec<Result<Tool, String>> {
         let unmet = config.settings().scripts.as_ref().map(|_| Err(NO_SCRIPTS.to_owned()));
         unmet.into_iter().collect()

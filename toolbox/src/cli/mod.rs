@@ -64,6 +64,7 @@ mod gateway;
 mod import;
 mod inspect;
 mod install;
+mod joined;
 #[cfg(feature = "durable")]
 mod journal;
 mod live;
@@ -88,7 +89,7 @@ mod waiting;
 #[cfg(feature = "nats")]
 mod worker;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -99,6 +100,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches as _, Parser};
 use serde_json::json;
 
 pub use self::extension::{CommandReport, ProgramExtension};
+pub use self::joined::JoinedCommand;
 
 use self::arguments::{CommonCommand, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
 use self::outcome::{Exit, Outcome, Paint, complain};
@@ -152,7 +154,8 @@ pub async fn run_with<A: Into<OsString> + Clone>(
     toolbox: ToolBox,
     words: impl IntoIterator<Item = A>,
 ) -> ExitCode {
-    run_line(toolbox, None, words).await
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    run_line(toolbox, None, words.get(..1).unwrap_or_default().to_vec(), words).await
 }
 
 /// Runs a command line over a box, like [`run_with`], under a name and a version, as [`main_as`]
@@ -166,17 +169,38 @@ pub async fn run_as<A: Into<OsString> + Clone>(
     info: impl Into<ServerInfo>,
     words: impl IntoIterator<Item = A>,
 ) -> ExitCode {
-    run_line(toolbox, Some(info.into()), words).await
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let program = words.get(..1).unwrap_or_default().to_vec();
+    run_line(toolbox, Some(info.into()), program, words).await
+}
+
+/// Runs the rest of a command line over a box, for a [`JoinedCommand`]: `program` is its beginning,
+/// such as `toolbox openapi pets.yaml`, which texts for the user repeat.
+///
+/// # Cancellation
+///
+/// As for [`run`].
+pub async fn run_rest<A: Into<OsString> + Clone>(
+    toolbox: ToolBox,
+    info: impl Into<ServerInfo>,
+    program: impl IntoIterator<Item = A>,
+    rest: impl IntoIterator<Item = A>,
+) -> ExitCode {
+    let program: Vec<OsString> = program.into_iter().map(Into::into).collect();
+    // The usage of `--help` names the program and its command.
+    let first = program[..program.len().min(2)].join(OsStr::new(" "));
+    let words = [first].into_iter().chain(rest.into_iter().map(Into::into)).collect();
+    run_line(toolbox, Some(info.into()), program, words).await
 }
 
 /// Runs a command line over a box; without `info`, the program has no version.
-async fn run_line<A: Into<OsString> + Clone>(
+async fn run_line(
     toolbox: ToolBox,
     info: Option<ServerInfo>,
-    words: impl IntoIterator<Item = A>,
+    program: Vec<OsString>,
+    words: Vec<OsString>,
 ) -> ExitCode {
-    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-    let program = show::program(words.first().map(OsString::as_os_str), None);
+    let program = show::program_of(&program);
     let line = match OwnLine::try_parse_from(words) {
         Ok(line) => line,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
@@ -232,16 +256,27 @@ async fn with_telemetry(wanted: Option<String>, run: impl AsyncFnOnce() -> Exit)
 /// configuration.
 #[must_use = "return it from `main`"]
 pub fn program() -> ExitCode {
-    program_with(extension::NoExtension)
+    program_with((), &[])
 }
 
 /// Runs the command line of this process as the program `toolbox`, like [`program`], with the tools
-/// and commands of another crate.
+/// and commands of other crates: those that work over the tools of the servers (`extension`, or
+/// `()` for none), and those that have a command line of their own (`commands`).
+///
+/// With a command `openapi`, the servers of the configuration that have that key are started by it.
 #[must_use = "return it from `main`"]
-pub fn program_with(extension: impl ProgramExtension) -> ExitCode {
+pub fn program_with(extension: impl ProgramExtension, commands: &[JoinedCommand]) -> ExitCode {
     let extension: Arc<dyn ProgramExtension> = Arc::new(extension);
+    if commands.iter().any(|own| own.name() == crate::mcp::OPENAPI) {
+        crate::mcp::start_descriptions_here();
+    }
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(exit) = joined::run(&words, commands) {
+        return exit;
+    }
     on_runtime(async {
-        let matches = match program_command(&*extension).try_get_matches() {
+        let command = program_command(&*extension);
+        let matches = match joined::read(command, &words, commands) {
             Ok(matches) => matches,
             Err(error) => return usage(&error),
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::extension::{NoExtension, ProgramExtension};
+use super::extension::ProgramExtension;
 use super::gateway::PATIENCE;
 use super::outcome::{Exit, Outcome, Problem};
 use super::progress::Progress;
@@ -111,7 +111,7 @@ impl Configured {
     }
 
     fn of(config: Config, problems: Vec<ConfigProblem>, path: Option<PathBuf>) -> Self {
-        Self { config, problems, prefers_handshake: false, path, extension: Arc::new(NoExtension) }
+        Self { config, problems, prefers_handshake: false, path, extension: Arc::new(()) }
     }
 
     /// Sets what other crates add.

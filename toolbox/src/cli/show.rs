@@ -1,6 +1,6 @@
 //! `show`: all details of one tool.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -125,6 +125,18 @@ pub(super) fn program(name: Option<&OsStr>, config: Option<&Path>) -> String {
         let _ = write!(program, " --config {}", shell_word(&config.to_string_lossy()));
     }
     program
+}
+
+/// Returns the words that a command line of this program begins with, for a shell.
+pub(super) fn program_of(words: &[OsString]) -> String {
+    match words {
+        [] | [_] => program(words.first().map(OsString::as_os_str), None),
+        words => words
+            .iter()
+            .map(|word| shell_word(&word.to_string_lossy()))
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
 }
 
 /// Returns a word for a POSIX shell, in quotation marks where they are needed.

@@ -59,6 +59,9 @@ pub use config::IdentityProvider;
 #[cfg(feature = "mcp-client")]
 pub use config::{Config, ConfigProblem, ConfigWatch, ScriptSettings, ServerConfig, Settings};
 #[cfg(feature = "mcp-client")]
+#[cfg(feature = "cli")]
+pub(crate) use config::{OPENAPI, start_here as start_descriptions_here};
+#[cfg(feature = "mcp-client")]
 pub use frames::{
     Frame, FrameBatch, FrameDirection, FrameKind, FrameLog, ProtocolFault, RecordedFrame,
 };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use tokio::time::Instant;
 
 use crate::address::is_public;
@@ -71,6 +71,8 @@ pub(super) struct AllowedTargets {
     pub(super) ports: Vec<u16>,
     pub(super) private: Vec<IpAddr>,
     pub(super) hosts: Option<Vec<String>>,
+    /// Hosts and ports that the program names, which may be reached at whatever address they have.
+    pub(super) named: Vec<(String, u16)>,
     pub(super) resolver: Arc<dyn Resolver>,
 }
 
@@ -80,6 +82,7 @@ impl Default for AllowedTargets {
             ports: vec![80, 443],
             private: Vec::new(),
             hosts: None,
+            named: Vec::new(),
             resolver: Arc::new(SystemResolver),
         }
     }
@@ -88,6 +91,13 @@ impl Default for AllowedTargets {
 impl AllowedTargets {
     fn permits(&self, address: IpAddr) -> bool {
         is_public(address) || self.private.contains(&address)
+    }
+
+    /// Returns the ports of a host that the program named.
+    fn named_ports(&self, host: &str) -> Option<Vec<u16>> {
+        let of_host = self.named.iter().filter(|(named, _)| named.eq_ignore_ascii_case(host));
+        let ports: Vec<u16> = of_host.map(|(_, port)| *port).collect();
+        (!ports.is_empty()).then_some(ports)
     }
 
     /// Checks a URL before anything is sent there. IP addresses never come to the resolver, so they
@@ -101,6 +111,12 @@ impl AllowedTargets {
             return refused("it holds a user name or a password".to_owned());
         }
         let Some(host) = url.host_str() else { return refused("it names no host".to_owned()) };
+        if let Some(ports) = self.named_ports(host) {
+            return match url.port_or_known_default() {
+                Some(port) if ports.contains(&port) => Ok(()),
+                _ => refused("its host may be used on another port only".to_owned()),
+            };
+        }
         if let Some(port) = url.port_or_known_default()
             && !self.ports.contains(&port)
         {
@@ -139,7 +155,8 @@ impl Resolve for GuardedResolver {
             let addresses = allowed.resolver.resolve(host.clone()).await?;
             // One private address refuses them all: the client chooses which of them is tried
             // first.
-            if let Some(private) = addresses.iter().find(|address| !allowed.permits(**address)) {
+            let private = addresses.iter().find(|address| !allowed.permits(**address));
+            if let Some(private) = private.filter(|_| allowed.named_ports(&host).is_none()) {
                 return Err(PrivateAddress { host, address: *private }.into());
             }
             // The port is set by the connection.
@@ -179,12 +196,15 @@ pub(super) enum FetchError {
 impl FetchError {
     fn failed(url: &Url, error: &reqwest::Error) -> Self {
         let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
-        let mut last = error.to_string();
+        let mut last = "the request failed".to_owned();
         while let Some(error) = cause {
             if let Some(private) = error.downcast_ref::<PrivateAddress>() {
                 return Self::Refused { url: url.to_string(), why: private.to_string() };
             }
-            last = error.to_string();
+            // The text of the client's own error may repeat the URL.
+            if !error.is::<reqwest::Error>() {
+                last = error.to_string();
+            }
             cause = error.source();
         }
         let why = if error.is_timeout() { "it took too long".to_owned() } else { last };
@@ -212,6 +232,7 @@ impl fmt::Display for FetchError {
 pub(super) struct Fetched {
     pub(super) url: Url,
     pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
     /// `true` if the body was longer than the limit.
@@ -254,25 +275,55 @@ impl Guarded {
         bounds: &FetchBounds,
         deadline: Instant,
     ) -> Result<Fetched, FetchError> {
-        let mut url = Url::parse(url).map_err(|error| FetchError::Url(error.to_string()))?;
+        let url = Url::parse(url).map_err(|error| FetchError::Url(error.to_string()))?;
+        self.send(FetchRequest { method: Method::GET, url, headers, body: None }, bounds, deadline)
+            .await
+    }
+
+    /// Sends a request, and follows redirects, each of which is checked like the first URL.
+    pub(super) async fn send(
+        &self,
+        request: FetchRequest,
+        bounds: &FetchBounds,
+        deadline: Instant,
+    ) -> Result<Fetched, FetchError> {
+        let FetchRequest { mut method, mut url, mut headers, mut body } = request;
         // A fragment is not sent.
         url.set_fragment(None);
         let first = url.clone();
-        let fetching = async {
+        let sending = async {
             for _ in 0..=bounds.redirects {
                 self.allowed.check(&url)?;
                 let own =
                     if url.origin() == first.origin() { headers.clone() } else { HeaderMap::new() };
-                let sent = self.client.get(url.clone()).headers(own).send().await;
-                let response = sent.map_err(|error| FetchError::failed(&url, &error))?;
-                match next(&url, &response)? {
-                    Some(onward) => url = onward,
-                    None => return read(url, response, bounds.bytes).await,
+                let mut sent = self.client.request(method.clone(), url.clone()).headers(own);
+                if let Some(body) = &body {
+                    sent = sent.body(body.clone());
                 }
+                let response =
+                    sent.send().await.map_err(|error| FetchError::failed(&url, &error))?;
+                let Some(onward) = next(&url, &response)? else {
+                    return read(url, response, bounds.bytes).await;
+                };
+                let status = response.status();
+                let turns_to_get = status == StatusCode::SEE_OTHER && method != Method::HEAD
+                    || matches!(status.as_u16(), 301 | 302) && method == Method::POST;
+                if turns_to_get {
+                    (method, body) = (Method::GET, None);
+                    headers.remove(CONTENT_TYPE);
+                }
+                if onward.origin() != first.origin() {
+                    if !method.is_safe() {
+                        let why = format!("its redirect takes a {method} to another origin");
+                        return Err(FetchError::Refused { url: url.to_string(), why });
+                    }
+                    body = None;
+                }
+                url = onward;
             }
             Err(FetchError::Redirects { url: first.to_string(), most: bounds.redirects })
         };
-        match tokio::time::timeout_at(deadline, fetching).await {
+        match tokio::time::timeout_at(deadline, sending).await {
             Ok(fetched) => fetched,
             Err(_) => {
                 let why = format!("it took longer than {:?}", bounds.time);
@@ -280,6 +331,14 @@ impl Guarded {
             }
         }
     }
+}
+
+/// A request to be sent.
+pub(super) struct FetchRequest {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
 }
 
 /// Returns the target of a redirect.
@@ -306,6 +365,7 @@ async fn read(url: Url, mut response: Response, most: usize) -> Result<Fetched, 
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
     let status = response.status();
+    let headers = response.headers().clone();
     let (mut body, mut cut) = (Vec::new(), false);
     while let Some(chunk) =
         response.chunk().await.map_err(|error| FetchError::failed(&url, &error))?
@@ -318,5 +378,5 @@ async fn read(url: Url, mut response: Response, most: usize) -> Result<Fetched, 
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Fetched { url, status, content_type, body, cut })
+    Ok(Fetched { url, status, headers, content_type, body, cut })
 }

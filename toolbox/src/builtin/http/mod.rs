@@ -2,6 +2,7 @@
 
 mod client;
 mod composed;
+mod guarded;
 mod page;
 mod text;
 
@@ -19,6 +20,7 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 pub use client::Resolver;
 use client::{AllowedTargets, FetchBounds, FetchError, Fetched, Guarded};
+pub use guarded::{GuardedClient, GuardedRequest, GuardedResponse, SendError};
 use text::BodyKind;
 
 use super::{WhileTainted, quoted};
@@ -282,7 +284,7 @@ fn page_result(
     reply_chars: usize,
     is_over: &AtomicBool,
 ) -> Option<ToolResult> {
-    let Fetched { url, status, content_type, body, cut } = fetched;
+    let Fetched { url, status, content_type, body, cut, .. } = fetched;
     let kind = BodyKind::of(&content_type, &body);
     if status.is_success()
         && let BodyKind::Image(mime_type) = kind

@@ -1,5 +1,6 @@
 //! Configuration of servers: one server as a value, and the file that lists many.
 
+mod described;
 mod doubt;
 mod launcher;
 #[cfg(feature = "mcp-oauth")]
@@ -13,6 +14,9 @@ pub(crate) use table::PROTOCOL_VERSIONS;
 mod values;
 mod variables;
 mod watch;
+
+#[cfg(feature = "cli")]
+pub(crate) use described::{OPENAPI, start_here};
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -361,10 +365,25 @@ fn assembled(
     let given = |key: &str| fields.has(key) || fields.is_refused(key);
     let (command, url) = (given("command"), given("url"));
     let is_local = local.unwrap_or(command || !url);
-    let (needed, foreign): (&str, &[&str]) = if is_local {
-        ("command", &["url", "headers", "oauth"])
+    let is_described = given("openapi");
+    let (needed, foreign): (&str, &[&str]) = if is_described {
+        ("openapi", &["type", "command", "args", "environment", "cwd", "url", "headers", "oauth"])
+    } else if is_local {
+        ("command", &["url", "headers", "oauth", "baseUrl", "credentials", "include", "exclude"])
     } else {
-        ("url", &["command", "args", "environment", "cwd"])
+        (
+            "url",
+            &[
+                "command",
+                "args",
+                "environment",
+                "cwd",
+                "baseUrl",
+                "credentials",
+                "include",
+                "exclude",
+            ],
+        )
     };
     // An unknown key may be a misspelling of it.
     if !given(needed) && !server.broken {
@@ -387,14 +406,20 @@ fn assembled(
         if let Some(place) = fields.place(key) {
             let message = format!(
                 "`{key}` is not for a server that is {}",
-                if is_local { "a program" } else { "at a URL" }
+                match (is_described, is_local) {
+                    (true, _) => "a description",
+                    (_, true) => "a program",
+                    _ => "at a URL",
+                }
             );
             reader.problem(place, message, Some("leave it out".to_owned()));
         }
     }
     let (enabled, disabled) = (fields.flag("enabled"), fields.flag("disabled"));
     let is_used = enabled.unwrap_or(disabled != Some(true));
-    let config = if is_local {
+    let config = if is_described {
+        described::server(fields, reader, |path| folder.path(path))
+    } else if is_local {
         local_server(fields, reader, folder)
     } else {
         // The files of a server that is not used need not be there.

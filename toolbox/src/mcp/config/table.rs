@@ -129,6 +129,27 @@ pub(super) const SERVER: &[KeySpec] = &[
     key("url", ValueKind::Text, "The URL of the server, over streamable HTTP.")
         .also(&["serverUrl", "httpUrl"]),
     key("headers", ValueKind::Map, "Headers of every request to the URL."),
+    key(
+        "openapi",
+        ValueKind::Text,
+        "The OpenAPI or Swagger description of an HTTP API, a file seen from this one or a URL, in place of `command` and `url`: each operation is a tool.",
+    ),
+    key(
+        "baseUrl",
+        ValueKind::Text,
+        "The URL that the paths of the description begin at. Needed for credentials. Default: the server of the description.",
+    ),
+    key(
+        "credentials",
+        ValueKind::Map,
+        "The credentials of the description by security scheme: a key, a token, `USER:PASSWORD`, or `TOKEN_URL ID SECRET` of an OAuth client.",
+    ),
+    key(
+        "include",
+        ValueKind::Texts,
+        "The operations of the description that are tools, such as `tag:pets`, `path:/v1/*`, `method:GET`, `id:list*`. Default: all.",
+    ),
+    key("exclude", ValueKind::Texts, "The operations of the description that are no tools."),
     #[cfg(feature = "mcp-oauth")]
     key(
         "oauth",
