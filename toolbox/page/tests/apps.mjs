@@ -174,8 +174,6 @@ export function register() {
       const windows = [];
       page.context().on("page", (other) => windows.push(other.url()));
       const address = await page.evaluate(() => location.origin);
-      const requests = [];
-      page.on("request", (request) => requests.push(request));
       const { section, app } = await opened(page, "a_attack", JSON.stringify({ of: `${outside.url} ${address}` }));
       await app.locator("#done").getByText("all tried").waitFor();
       const log = await app.locator("#log li").allTextContents();
