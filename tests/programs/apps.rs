@@ -68,7 +68,7 @@ impl AppServer {
                 }))
             }
             "tools/list" => Ok(json!({"tools": tools()})),
-            "tools/call" => self.call(params),
+            "tools/call" => Ok(self.call(params)),
             "resources/list" => Ok(json!({"resources": [
                 {"uri": "facts://today", "name": "facts"},
             ]})),
@@ -79,7 +79,7 @@ impl AppServer {
         }
     }
 
-    fn call(&mut self, params: &Value) -> Result<Value, &'static str> {
+    fn call(&mut self, params: &Value) -> Value {
         let name = params["name"].as_str().unwrap_or_default();
         let given = &params["arguments"];
         if name != "calls" {
@@ -91,11 +91,11 @@ impl AppServer {
             "more" => format!("more of {}", given["of"].as_str().unwrap_or_default()),
             _ => format!("text of {name}"),
         };
-        Ok(json!({
+        json!({
             "content": [{"type": "text", "text": text}],
             "structuredContent": {"of": name, "given": given},
             "_meta": {"example.com/for-the-app": name},
-        }))
+        })
     }
 }
 

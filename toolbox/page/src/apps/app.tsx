@@ -245,10 +245,9 @@ function Frame(props: FrameProps) {
         if (found.error) {
           throw new RpcError(-32000, found.error);
         }
-        // The app knows the URIs of its own server.
-        const prefix = `mcp://${detail.server}/`;
-        const outward = (part: any) => ({ ...part, uri: part.uri?.startsWith(prefix) ? part.uri.slice(prefix.length) : part.uri });
-        return { contents: found.contents.map(outward) };
+        // The app knows the URIs of its own server, without the prefix that they may have in the box.
+        const isWanted = (own: string) => own.startsWith("mcp://") && own.endsWith(`/${uri}`);
+        return { contents: found.contents.map((part: any) => ({ ...part, uri: isWanted(String(part.uri)) ? uri : part.uri })) };
       },
       openLink: (url) =>
         new Promise((done) => {
