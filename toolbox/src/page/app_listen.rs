@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
 
-use super::apps::is_this_machine;
+use super::app_frames::is_this_machine;
 use super::assets::APP_SCRIPT;
 use super::inner::{PageInner, PageState};
 use super::reply::refused;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::apps::AppFrames;
+use super::app_frames::AppFrames;
 use super::large::LargeResults;
 use super::log::LiveLog;
 use super::offers::WantedResources;

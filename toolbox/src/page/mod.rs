@@ -46,6 +46,7 @@
 //! | talk to a model over its tools | `Page::chat` (feature `agent`) |
 
 mod admission;
+mod app_frames;
 mod app_listen;
 mod app_policy;
 mod apps;
