@@ -15,6 +15,7 @@ use toolbox::page::{Inbox, OpenPageError, Page};
 use toolbox::{ToolBox, ToolCall, tool, tools};
 
 mod approve;
+mod apps;
 mod chat;
 mod config;
 mod forms;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unit_arg, reason = "each program ends as `main` may")]
 
+#[path = "../programs/apps.rs"]
+mod apps;
 #[path = "../programs/asking.rs"]
 mod asking;
 #[path = "../programs/form_corpus.rs"]
@@ -19,6 +21,7 @@ use std::process::{ExitCode, Termination as _};
 
 fn main() -> ExitCode {
     support::programs::run(&[
+        ("apps", || apps::main().report()),
         ("asking", || asking::main().report()),
         ("form-corpus", || form_corpus::main().report()),
         ("misbehaving", || misbehaving::main().report()),

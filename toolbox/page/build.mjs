@@ -15,7 +15,7 @@ const limit = 150 * 1024;
 
 const bundled = await build({
   absWorkingDir: root,
-  entryPoints: { page: "src/main.tsx" },
+  entryPoints: { page: "src/main.tsx", app: "src/apps/proxy.ts" },
   bundle: true,
   minify: true,
   write: false,

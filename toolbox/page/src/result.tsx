@@ -23,6 +23,8 @@ export interface CallResult {
   tokens: number;
   took_ms: number;
   faults: { path: string; message: string }[];
+  /** The `_meta` of a server's result. */
+  meta?: Record<string, unknown>;
   /** Of a large result, whose texts are cut here. */
   large?: LargeResult;
 }

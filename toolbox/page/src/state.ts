@@ -92,6 +92,8 @@ export interface ProgramState {
   chat: { model: string; provider: string; agent: string } | null;
   lock_file: boolean;
   mcp_url: string | null;
+  /** `true` where apps are shown. */
+  apps: boolean;
 }
 
 export interface Session {

@@ -21,6 +21,8 @@ export interface Dialect {
 
 export interface Detail extends ToolSummary {
   name_at_server: string | null;
+  /** The URI of the app that shows its results. */
+  app: string | null;
   origin: string;
   schema: string;
   output_schema: string | null;

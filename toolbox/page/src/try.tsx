@@ -1,5 +1,6 @@
 // A tool tried by hand: the form beside the JSON, the result, and the calls before.
 import { useMemo, useState } from "preact/hooks";
+import { App } from "./apps/app";
 import { useCheck } from "./check";
 import { asCommand, asCurl, asTest } from "./copies";
 import { initial } from "./form/index";
@@ -124,6 +125,7 @@ export function Try({ detail }: { detail: Detail }) {
         )}
       </div>
       {!running && shown?.result && <Result key={shown.at} result={shown.result} />}
+      {!running && shown?.result && detail.app && <App key={shown.at} detail={detail} given={shown.arguments} result={shown.result} />}
       <ServerLines lines={running ? runner.lines : (shown?.lines ?? [])} />
       {own.length > 0 && (
         <section>

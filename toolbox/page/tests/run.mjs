@@ -1,5 +1,6 @@
 // Runs the flows: node tests/run.mjs [WORD …], each of which a name has to hold.
 import { another, context, go, keep, open, run, start } from "./harness.mjs";
+import * as apps from "./apps.mjs";
 import * as approvals from "./approvals.mjs";
 import * as chat from "./chat.mjs";
 import * as form from "./form.mjs";
@@ -29,7 +30,7 @@ async function session(at, options) {
   return next;
 }
 
-for (const part of [tools, trying, form, keys, narrow, approvals, chat, live, safety, serve, servers, results, inspect]) {
+for (const part of [tools, trying, form, keys, narrow, approvals, chat, live, safety, serve, servers, results, inspect, apps]) {
   part.register(program, session);
 }
 await run();

@@ -132,6 +132,14 @@ export function register() {
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), new RegExp(`${own.url}/mcp`));
   });
 
+  for (const words of [["--page"], ["--page", "127.0.0.1:0"]]) {
+    served(`frames of apps have a listener of their own (${words.join(" ")})`, words, async (page) => {
+      const policy = await page.evaluate(async () => (await fetch("/")).headers.get("content-security-policy"));
+      const port = /; frame-src http:\/\/127\.0\.0\.1:(\d+)$/.exec(policy)?.[1];
+      assert.ok(port && port !== (await page.evaluate(() => location.port)), policy);
+    });
+  }
+
   served("the page on a port of its own", ["--page", "127.0.0.1:0"], async (page, own) => {
     await page.getByText("Nothing waits").waitFor();
     await page.getByRole("link", { name: "Tools" }).click();

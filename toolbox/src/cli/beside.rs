@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use super::arguments::BesidePage;
 use super::chat::ChatModel;
@@ -20,6 +21,21 @@ pub(super) async fn bound(
     })?;
     let address = listener.local_addr().unwrap_or(at);
     Ok((listener, page.link(&format!("http://{address}"))))
+}
+
+/// Serves the frames of MCP Apps for a page that another listener of this machine serves, until the
+/// task is aborted.
+pub(super) async fn with_apps(page: &Page, at: SocketAddr) -> Option<JoinHandle<()>> {
+    if at.ip() != Ipv4Addr::LOCALHOST {
+        return None;
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.ok()?;
+    let page = page.clone();
+    Some(tokio::spawn(async move {
+        if let Err(error) = page.serve_apps(listener, std::future::pending()).await {
+            complain(&format!("error: {error}"));
+        }
+    }))
 }
 
 impl BesidePage {
@@ -68,7 +84,7 @@ impl ServedPage {
     }
 
     /// Serves the page on a listener of its own, until the task is aborted.
-    pub(super) async fn start(&self) -> Result<tokio::task::JoinHandle<()>, Outcome> {
+    pub(super) async fn start(&self) -> Result<JoinHandle<()>, Outcome> {
         let (listener, link) = bound(&self.page, self.wanted.page.flatten()).await?;
         complain(&format!("page: {link}"));
         let page = self.page.clone();

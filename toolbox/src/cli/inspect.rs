@@ -68,6 +68,7 @@ async fn mount(
         .server(NAME, server)
         .bare_names()
         .relay_questions(true)
+        .relay_apps(true)
         .connect_when(Connect::InBackground)
         .on_change(move |status| {
             log(status);

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use super::arguments::{Listen, ServeOwn, ServeProgram};
 use super::attendance::Attendance;
 use super::audit;
-use super::beside::ServedPage;
+use super::beside::{ServedPage, with_apps};
 use super::config_file::PageConfig;
 use super::extension::ProgramExtension;
 use super::gateway::{self, GatewayBackend, PATIENCE};
@@ -340,6 +340,7 @@ async fn served_http(
             Some(page) => {
                 service = service.routes(page.router());
                 complain(&format!("page: {}", page.link(&format!("http://{address}"))));
+                beside = with_apps(page, address).await;
             }
             None => match page.start().await {
                 Ok(task) => beside = Some(task),

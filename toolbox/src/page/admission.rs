@@ -28,6 +28,7 @@ pub(super) async fn of_all(
     next: Next,
 ) -> Response {
     let headers = request.headers();
+    let frames = page.apps.origin(headers);
     let response = if let Err(refusal) = page.allowed.check(request.uri(), headers) {
         refusal.into_response()
     } else if let Err(why) = of_own_page(request.method(), headers) {
@@ -36,7 +37,7 @@ pub(super) async fn of_all(
     } else {
         next.run(request).await
     };
-    secured(response)
+    secured(response, frames.as_deref())
 }
 
 /// Checks the session of a request.

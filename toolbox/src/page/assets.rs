@@ -29,6 +29,13 @@ pub(super) const ASSETS: [Asset; 3] = [
     },
 ];
 
+/// The script of the frames of apps, which the listener of frames serves.
+pub(super) const APP_SCRIPT: Asset = Asset {
+    path: "/app.js",
+    media_type: "text/javascript; charset=utf-8",
+    packed: include_bytes!("assets/app.js.gz"),
+};
+
 impl Asset {
     /// Returns the file; browsers that do not take gzip get status 406.
     pub(super) fn response(&self, headers: &HeaderMap) -> Response {

@@ -51,6 +51,9 @@ pub(super) struct WantedCall {
     pub(super) kind: CalledKind,
     /// The name of the tool or the prompt, or the URI of the resource.
     pub(super) tool: String,
+    /// The tool whose app makes the call; the name is that of its server then.
+    #[serde(default)]
+    pub(super) app: Option<String>,
     /// The arguments as JSON text, so that no number is rounded on the way.
     pub(super) arguments: String,
 }
@@ -242,6 +245,9 @@ pub(super) fn shown(result: &ToolResult, took: Duration) -> Value {
     if let Some(structured) = result.structured_content() {
         // As text, since a browser would round large numbers.
         value["structured"] = structured.to_string().into();
+    }
+    if let Some(meta) = result.meta() {
+        value["meta"] = json!(meta);
     }
     value
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::app_frames::AppFrames;
 use super::large::LargeResults;
 use super::log::LiveLog;
 use super::offers::WantedResources;
@@ -23,6 +24,7 @@ pub(super) struct PageInner {
     /// The resources whose changes some page wants to hear of.
     pub(super) wanted: Mutex<WantedResources>,
     pub(super) large: LargeResults,
+    pub(super) apps: AppFrames,
     pub(super) index: ToolIndex,
     pub(super) live: Arc<LiveLog>,
     #[cfg(feature = "agent")]
@@ -42,6 +44,7 @@ impl PageInner {
             calls: Mutex::default(),
             wanted: Mutex::default(),
             large: LargeResults::default(),
+            apps: AppFrames::default(),
             index: ToolIndex::default(),
             live: Arc::new(LiveLog::new()),
             #[cfg(feature = "agent")]

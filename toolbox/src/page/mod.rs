@@ -33,6 +33,9 @@
 //! another origin, without a session, or faster than the [pace](Page::max_requests_per_second) are
 //! refused. Nothing is changed by `GET`.
 //!
+//! The HTML of MCP Apps is shown in frames of another origin, for which [`Page::serve`] has a
+//! listener on a port of its own: see [`Page::serve_apps`].
+//!
 //! Whoever has a session can call every tool that the box permits, and decide on the calls that
 //! wait. The page is for the people who run the program.
 //!
@@ -43,6 +46,10 @@
 //! | talk to a model over its tools | `Page::chat` (feature `agent`) |
 
 mod admission;
+mod app_frames;
+mod app_listen;
+mod app_policy;
+mod apps;
 mod assets;
 mod calls;
 #[cfg(feature = "agent")]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 
+use super::app_listen;
 use super::inbox::Inbox;
 use super::inner::PageInner;
 use super::options::PageOptions;
@@ -216,6 +217,15 @@ impl Page {
     /// Returns a router whose streams end with a token.
     pub(super) fn router_until(&self, closing: CancellationToken) -> Router {
         routes::router(Arc::clone(self.inner()), closing)
+    }
+
+    /// Returns the routes of the frames of apps.
+    pub(super) fn app_router(&self) -> Router {
+        app_listen::router(Arc::clone(self.inner()))
+    }
+
+    pub(super) fn listen_for_apps(&self, port: Option<u16>) {
+        self.inner().apps.listen_on(port);
     }
 
     pub(super) fn has_token(&self) -> bool {

@@ -25,9 +25,15 @@ const HEADERS: [(&str, &str); 8] = [
 ];
 
 /// Adds the headers that keep a response inert wherever a browser displays it.
-pub(super) fn secured(mut response: Response) -> Response {
+/// Frames are of one origin alone, that of apps.
+pub(super) fn secured(mut response: Response, frames: Option<&str>) -> Response {
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    let policy =
+        frames.map(|frames| HeaderValue::try_from(format!("{POLICY}; frame-src {frames}")));
+    if let Some(Ok(policy)) = policy {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     response
 }

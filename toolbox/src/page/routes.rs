@@ -19,7 +19,7 @@ use super::inbox::TooLate;
 use super::inner::{PageInner, PageState};
 use super::reply::{failed, json_of, json_text, refused};
 use super::sessions::NoSession;
-use super::{chat, config_file, frames, large_parts, live, log, offers, servers, tools};
+use super::{apps, chat, config_file, frames, large_parts, live, log, offers, servers, tools};
 use crate::call::{Arguments, Faults};
 use crate::context::{Answer, CancellationToken, Decision};
 
@@ -46,6 +46,7 @@ pub(super) fn router(page: Arc<PageInner>, closing: CancellationToken) -> Router
         .route("/api/state", get(state))
         .route("/api/tools", get(list))
         .route("/api/tool", post(tool))
+        .route("/api/apps/open", post(apps::open))
         .route("/api/offers", get(offers::list))
         .route("/api/complete", post(offers::complete))
         .route("/api/subscribe", post(offers::subscribe))
@@ -106,7 +107,7 @@ async fn session(
     }
 }
 
-async fn state(State(page): PageState) -> Response {
+async fn state(State(page): PageState, headers: HeaderMap) -> Response {
     let options = &page.options;
     json_of(&json!({
         "title": options.title,
@@ -122,6 +123,7 @@ async fn state(State(page): PageState) -> Response {
         "streams": *page.live.streams.borrow(),
         "lock_file": servers::has_lock(&page),
         "mcp_url": options.mcp_url,
+        "apps": page.apps.origin(&headers).is_some(),
     }))
 }
 
@@ -201,7 +203,10 @@ async fn call(
     Extension(caller): Extension<Admitted>,
     Json(wanted): Json<WantedCall>,
 ) -> Response {
-    calls::call(&page, wanted, &caller)
+    match apps::named_in_the_box(&page, wanted) {
+        Ok(wanted) => calls::call(&page, wanted, &caller),
+        Err(why) => refused(StatusCode::FORBIDDEN, why),
+    }
 }
 
 #[derive(Deserialize)]

@@ -338,7 +338,7 @@ fn instant(seconds: u64) -> Option<Instant> {
 /// # Panics
 ///
 /// If the operating system has no randomness.
-fn random() -> String {
+pub(super) fn random() -> String {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).expect("the operating system has randomness");
     hex(&bytes)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::app_frames;
 use super::notes::notes;
 use crate::collection::ToolBox;
 use crate::context::UNUSED_CONTEXT;
@@ -134,6 +135,7 @@ pub(super) fn detail(toolbox: &ToolBox, name: &str) -> Option<Value> {
     let mut value = summary(toolbox, &tool);
     value["description"] = definition.description.as_str().into();
     value["name_at_server"] = tool.name_at_source().into();
+    value["app"] = app_frames::uri_of(definition).into();
     value["origin"] = tool.origin().to_string().into();
     // As text, since a browser would round large numbers.
     value["schema"] = definition.input_schema.to_string().into();
