@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::read::ConfigReader;
-use super::values::ObjectValues;
 use super::server::ServerConfig;
+use super::values::ObjectValues;
 
 /// The command of the program `toolbox` that serves a description.
 pub(crate) const OPENAPI: &str = "openapi";
