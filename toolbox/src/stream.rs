@@ -37,6 +37,22 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::arguments::call::HandlerCall;
+/// ```
+/// use futures_util::stream::{self, Stream};
+/// use toolbox::{tool, tools, ToolBox, ToolCall};
+///
+/// /// Looks for primes; each item is the best answer so far.
+/// #[tool(collect = "last")] // Collect::Last
+/// fn largest_prime(below: u32) -> impl Stream<Item = u32> {
+///     stream::iter((2..below).filter(|n| (2..*n).all(|other| n % other != 0)))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let toolbox = ToolBox::from(tools![largest_prime]);
+/// let result = toolbox.call(ToolCall::new("1", "largest_prime", r#"{"below": 20}"#)).await;
+/// assert_eq!(result.text(), "19");
+/// # }
+/// ```
 pub use crate::call::items::Collect;
 use crate::call::items::Collected;
 use crate::call::{IntoToolResult, ToolResult};

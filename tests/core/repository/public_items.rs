@@ -14,12 +14,13 @@ struct Item {
 }
 
 /// Traits and types that users implement or make, without an example of their own, and the reason.
-const WITHOUT_EXAMPLE: [(&str, &str); 11] = [
+const WITHOUT_EXAMPLE: [(&str, &str); 12] = [
     ("ToolFn", "holds for functions by itself; `Tool::from_fn` has the example"),
     ("ToolInput", "holds for structs by itself; `Tool::from_fn` has the example"),
     ("CheckResult", "holds for results by itself; `Violations` has the example"),
     ("MapFn", "holds for functions by itself; `Tool::from_map` has the example"),
     ("Guarantee", "`Guarantees` has the example"),
+    ("Collect", "where `toolbox::stream` exports it, it has the example"),
     ("Collected", "made by the call of a tool that streams alone"),
     ("Backlog", "a whole engine is no example; the one over SQLite is"),
     ("Claim", "made by an engine of a journal alone"),

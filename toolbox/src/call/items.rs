@@ -10,23 +10,6 @@ const MAX_ITEMS: u64 = 100_000;
 const MAX_BYTES: usize = 16 << 20;
 
 /// The items that the result of a tool that streams is made of.
-///
-/// ```
-/// use futures_util::stream::{self, Stream};
-/// use toolbox::{tool, tools, ToolBox, ToolCall};
-///
-/// /// Looks for primes; each item is the best answer so far.
-/// #[tool(collect = "last")] // Collect::Last
-/// fn largest_prime(below: u32) -> impl Stream<Item = u32> {
-///     stream::iter((2..below).filter(|n| (2..*n).all(|other| n % other != 0)))
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let toolbox = ToolBox::from(tools![largest_prime]);
-/// let result = toolbox.call(ToolCall::new("1", "largest_prime", r#"{"below": 20}"#)).await;
-/// assert_eq!(result.text(), "19");
-/// # }
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Collect {

@@ -20,10 +20,10 @@
 //!
 //! `sums list` then displays the tools, `sums show add` the parameters of one, `sums call add a=1
 //! b=2` calls it, and a host that starts `sums serve` uses them over MCP. `init`, `schema`,
-//! `login`, `logout`, `approve` and `client` concern the servers of a configuration: only the program
-//! `toolbox` has them, and its `serve` has other options. With the feature `nats`, `sums worker`
-//! offers the tools to a fleet. With `--json`, each command but `serve`, `worker`, `completions`
-//! and `schema` prints one line with one object:
+//! `login`, `logout`, `approve` and `client` concern the servers of a configuration: only the
+//! program `toolbox` has them, and its `serve` has other options. With the feature `nats`, `sums
+//! worker` offers the tools to a fleet. With `--json`, each command but `serve`, `worker`,
+//! `completions` and `schema` prints one line with one object:
 //!
 //! | command | the object |
 //! |---|---|

@@ -81,7 +81,8 @@ impl std::error::Error for ClientError {
 /// use toolbox::client::Request;
 /// use toolbox::{Tool, ToolBox, ToolContext};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), toolbox::client::ClientError> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), toolbox::client::ClientError> {
 /// // As a mounted server's: under another name in the box.
 /// let sum = Tool::new("sum", "Adds").call(|arguments| arguments.to_string());
 /// let sum = sum.with_unchecked_arguments();
