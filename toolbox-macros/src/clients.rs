@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{LitStr, Token, bracketed};
 use toolbox_codegen::Lock;
@@ -68,21 +67,15 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     if !errors.is_empty() {
         return errors.into_tokens();
     }
-    let Some((source, path)) = source else { return TokenStream::new() };
-    let path = path.to_string_lossy();
-    // A change of the file compiles the functions again.
-    let read = quote!(
-        const _: &[u8] = ::core::include_bytes!(#path);
-    );
-    [read, with_crate(source, &krate)].into_iter().collect()
+    source.map(|source| with_crate(source, &krate)).unwrap_or_default()
 }
 
-/// Returns the functions, and the path of the file.
+/// Returns the functions.
 fn source(
     file: &LitStr,
     servers: Option<&[LitStr]>,
     errors: &mut Diagnostics,
-) -> Option<(TokenStream, PathBuf)> {
+) -> Option<TokenStream> {
     let (path, text) = match read(file) {
         Ok(read) => read,
         Err(text) => {
@@ -126,8 +119,10 @@ fn source(
             .help("an older version wrote the file: approve the tools once more");
         return None;
     }
-    match lock.rust(CRATE).parse() {
-        Ok(tokens) => Some((tokens, path)),
+    // A change of the file compiles the functions again.
+    let read = format!("const _: &[u8] = ::core::include_bytes!({:?});\n", path.to_string_lossy());
+    match (read + &lock.rust(CRATE)).parse() {
+        Ok(tokens) => Some(tokens),
         Err(error) => {
             errors.error(file, format!("`{}` makes no valid functions: {error}", file.value()));
             None

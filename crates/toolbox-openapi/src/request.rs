@@ -81,7 +81,9 @@ pub(crate) fn prepared(
                 Location::Query => pairs.extend(own.shape.pairs(&own.name, value)),
                 Location::Header => headers.push(header(&argument.name, own, value)?),
                 Location::Cookie => {
-                    let pairs = own.shape.pairs(&own.name, value);
+                    // A `;` would begin another cookie.
+                    let shape = Shape { reserved: false, ..own.shape };
+                    let pairs = shape.pairs(&own.name, value);
                     cookies
                         .extend(pairs.into_iter().map(|(name, value)| format!("{name}={value}")));
                 }
