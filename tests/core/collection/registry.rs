@@ -30,6 +30,7 @@ fn the_core_depends_on_no_agent_provider_http_or_mcp_crate() {
         "arc-swap",
         "foldhash",
         "indexmap",
+        "itoa",
         "memchr",
         "schemars",
         "serde",
