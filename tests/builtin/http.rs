@@ -30,7 +30,25 @@ impl Server {
         port: u16,
         answer: impl Fn(&str, u16) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind((address, port)).unwrap();
+        Self::on(TcpListener::bind((address, port)).unwrap(), answer)
+    }
+
+    /// Starts two servers on one port of two addresses.
+    fn pair([one, other]: [Ipv4Addr; 2], answers: [fn(&str, u16) -> Vec<u8>; 2]) -> [Self; 2] {
+        // Somebody may have the port of the first one at the other address.
+        let both = (0..100).find_map(|_| {
+            let one = TcpListener::bind((one, 0)).unwrap();
+            let other = TcpListener::bind((other, one.local_addr().unwrap().port())).ok()?;
+            Some((one, other))
+        });
+        let (one, other) = both.expect("a port that both addresses have");
+        [Self::on(one, answers[0]), Self::on(other, answers[1])]
+    }
+
+    fn on(
+        listener: TcpListener,
+        answer: impl Fn(&str, u16) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         let port = listener.local_addr().unwrap().port();
         let (hits, requests) =
             (Arc::<AtomicUsize>::default(), Arc::<Mutex<Vec<String>>>::default());
@@ -336,8 +354,10 @@ async fn no_name_of_a_private_address_is_connected_to() {
 
 #[tokio::test]
 async fn a_name_with_one_private_address_is_refused_and_a_second_answer_changes_nothing() {
-    let secret = Server::start(PRIVATE, 0, |_, _| page("text/plain", "the secret"));
-    let open = Server::start(PUBLIC, secret.port, |_, _| page("text/plain", "public"));
+    let [secret, open] = Server::pair(
+        [PRIVATE, PUBLIC],
+        [|_, _| page("text/plain", "the secret"), |_, _| page("text/plain", "public")],
+    );
     let port = open.port;
     let url = format!("http://evil.test:{port}/");
     let public: IpAddr = PUBLIC.into();
