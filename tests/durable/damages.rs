@@ -61,16 +61,18 @@ async fn one_row_that_cannot_be_read_holds_up_no_other() {
             assert_eq!(file.execute(&sql, []).unwrap(), 1, "{name}");
         };
         damaged(&format!("id = '{}'", ids[0]));
-        let listed = journal.calls(CallFilter::default()).await.unwrap();
-        let listed: HashSet<&JobId> = listed.iter().map(|call| &call.id).collect();
-        assert_eq!(listed, HashSet::from([&ids[1], &ids[2]]), "{name}");
-        let unreadable = journal.unreadable().await.unwrap();
-        assert_eq!((unreadable.len(), &*unreadable[0].tool), (1, "count"), "{name}");
-        assert!(!unreadable[0].reason.is_empty(), "{name}");
         // What an owner that is gone left is freed at the first beat of the journal, which may be
-        // now.
+        // before any of these reads: the row can then be read.
         let may_be_freed = damage.contains("owner");
-        assert!(may_be_freed || !unreadable[0].is_ended, "{name}");
+        let calls = journal.calls(CallFilter::default()).await.unwrap();
+        let unreadable = journal.unreadable().await.unwrap();
+        if !(may_be_freed && unreadable.is_empty()) {
+            let listed: HashSet<&JobId> = calls.iter().map(|call| &call.id).collect();
+            assert_eq!(listed, HashSet::from([&ids[1], &ids[2]]), "{name}");
+            assert_eq!((unreadable.len(), &*unreadable[0].tool), (1, "count"), "{name}");
+            assert!(!unreadable[0].reason.is_empty(), "{name}");
+            assert!(may_be_freed || !unreadable[0].is_ended, "{name}");
+        }
         let check = journal.check().await.unwrap();
         let is_freed = may_be_freed && check.calls.contains(&("outcome_unknown".to_owned(), 1));
         assert!(
