@@ -22,6 +22,7 @@ use crate::context::ToolContext;
 // What the functions are written with.
 #[doc(hidden)]
 pub use crate::call::ToolResult;
+#[doc(hidden)]
 pub use serde_json::{Map, Value};
 #[doc(hidden)]
 pub use std::collections::BTreeMap;
