@@ -80,14 +80,10 @@ pub async fn collect<S: Stream>(
             return items.end(call.has_output_schema());
         };
         put(item, &mut items);
-        if let Some(item) = items.take_put() {
-            if item.is_error() {
-                return items.failed(item);
-            }
-            if items.is_shown() {
-                call.context.put_out(items.count(), item.content().to_vec()).await;
-            }
-            items.add(item);
+        if let Some(item) = items.take_put()
+            && let Err(failure) = pass_on(call.context, &mut items, item).await
+        {
+            return items.failed(failure);
         }
         if items.are_full() {
             return items.stopped();
@@ -116,21 +112,34 @@ pub async fn fold<S: Stream, T>(
             return items.end(call.has_output_schema());
         };
         sum = add(sum, item, &mut items);
-        if let Some(item) = items.take_put() {
-            if item.is_error() {
-                items.keep_only(finish(sum));
-                return items.failed(item);
-            }
-            if items.is_shown() {
-                call.context.put_out(items.count(), item.content().to_vec()).await;
-            }
-            items.add(item);
+        if let Some(item) = items.take_put()
+            && let Err(failure) = pass_on(call.context, &mut items, item).await
+        {
+            items.keep_only(finish(sum));
+            return items.failed(failure);
         }
         if items.are_full() {
             items.keep_only(finish(sum));
             return items.stopped();
         }
     }
+}
+
+/// Adds an item that was put, and puts it out where somebody takes it. Returns it if it is a
+/// failure.
+async fn pass_on(
+    context: &ToolContext,
+    items: &mut Collected,
+    item: ToolResult,
+) -> Result<(), ToolResult> {
+    if item.is_error() {
+        return Err(item);
+    }
+    if items.is_shown() {
+        context.put_out(items.count(), item.content().to_vec()).await;
+    }
+    items.add(item);
+    Ok(())
 }
 
 /// Waits for the next item, and lets others of the runtime have their turn after some that came at
