@@ -150,12 +150,9 @@ impl Request {
         context: &ToolContext,
     ) -> Result<ToolResult, ClientError> {
         let Self { server, tool, arguments } = self;
-        let is_meant = |own: &crate::tool::Tool| {
-            own.source() == Some(server) && own.name_at_source().unwrap_or(own.name()) == tool
-        };
-        let name = toolbox.tools().into_iter().find(is_meant).map(|own| own.name().to_owned());
-        let name = name.ok_or(ClientError::NotMounted { server, tool })?;
-        let call = ToolCall::new(new_id("client_"), name, Value::Object(arguments));
+        let found = toolbox.at_source(Some(server), tool);
+        let found = found.ok_or(ClientError::NotMounted { server, tool })?;
+        let call = ToolCall::new(new_id("client_"), found.name(), Value::Object(arguments));
         let result = toolbox.call_in(context, call).await;
         if result.is_error() { Err(ClientError::Failed(Box::new(result))) } else { Ok(result) }
     }

@@ -399,6 +399,15 @@ impl ToolBox {
         self.shared.current.load().by_any_name(name).map(|entry| entry.tool.clone())
     }
 
+    /// Returns the tool that a server has under a name; without a server, one that is of none.
+    #[allow(dead_code, reason = "for clients and the page")]
+    pub(crate) fn at_source(&self, server: Option<&str>, name: &str) -> Option<Tool> {
+        let is_meant = |tool: &&Tool| {
+            tool.source() == server && tool.name_at_source().unwrap_or(tool.name()) == name
+        };
+        self.snapshot().tools().find(is_meant).cloned()
+    }
+
     /// Returns `true` if a tool of that name is in the box.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {

@@ -55,11 +55,10 @@ pub(super) fn named_in_the_box(page: &PageInner, call: WantedCall) -> Result<Wan
     let toolbox = &page.options.toolbox;
     let (opener, _) = opener(toolbox, app).ok_or("the tool of this app is gone")?;
     let found = match call.kind {
-        CalledKind::Tool => toolbox.tools().into_iter().find_map(|tool| {
-            let own = tool.name_at_source().unwrap_or(tool.name());
-            let is_own = tool.source() == opener.source() && own == call.tool;
-            (is_own && is_open_to_apps(tool.definition())).then(|| tool.name().to_owned())
-        }),
+        CalledKind::Tool => toolbox
+            .at_source(opener.source(), &call.tool)
+            .filter(|tool| is_open_to_apps(tool.definition()))
+            .map(|tool| tool.name().to_owned()),
         CalledKind::Resource => of_server(toolbox, opener.source(), &call.tool),
         CalledKind::Prompt => None,
     };
