@@ -145,6 +145,14 @@ fn a_script_is_kept_as_a_tool() {
     toolbox(&config, &["keep", "total", "--digest", digest]).check(0, "approved total", "");
     call().check(0, "100", "");
 
+    // What a terminal would hide is shown to the person who decides.
+    let hidden = "// \u{1b}[8m\u{202e}\rreturn 7;\n";
+    std::fs::write(&kept, text.replace("input.numbers", "[100]") + hidden).expect("written");
+    let shown = toolbox(&config, &["keep", "total"]);
+    shown.check(0, "// \\u{1b}[8m\\u{202e}\\u{d}return 7;", "");
+    assert!(!shown.out.contains(['\u{1b}', '\u{202e}', '\r']), "{shown:?}");
+    std::fs::write(&kept, text.replace("input.numbers", "[100]")).expect("written");
+
     // Another tool: what was approved is not what is there.
     let written = std::fs::read_to_string(&lock).expect("the lock file");
     let mut other: Value = serde_json::from_str(&written).expect("JSON");

@@ -83,7 +83,8 @@ pub trait ProgramExtension: Send + Sync + 'static {
 /// The output of a command that went well.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CommandReport {
-    /// The text for people.
+    /// The text for people. Characters that a terminal does not show are printed by their numbers,
+    /// as `\u{1b}`.
     pub text: String,
     /// The object for `--json`.
     pub json: Value,

@@ -108,7 +108,7 @@ use self::program::{Configured, Needed};
 use self::progress::Progress;
 use self::serve::unless_interrupted;
 use self::source::ToolSource;
-use self::text::line;
+use self::text::{line, visible};
 use crate::collection::ToolBox;
 use crate::context::CancellationToken;
 use crate::mcp::{Config, ServerInfo};
@@ -324,8 +324,8 @@ async fn of_extension(
         return Exit::Interrupted;
     };
     let outcome = match extension.run(name, arguments, &source.toolbox, &configured.config) {
-        Ok(report) => Outcome::fine(report.text, report.json),
-        Err(reason) => Outcome::failed(Exit::Failed, reason),
+        Ok(report) => Outcome::fine(visible(&report.text), report.json),
+        Err(reason) => Outcome::failed(Exit::Failed, visible(&reason)),
     };
     close(&source).await;
     outcome.print(arguments.get_flag("json"), &source.problems)

@@ -1,11 +1,25 @@
 //! Formatting of texts on one line.
 
-use crate::text::clean;
+use crate::text::{clean, is_invisible};
 
 /// Cleans a third-party text and puts it on one line.
 pub(super) fn line(text: &str) -> String {
     let clean = clean(text);
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a third-party text for a person who decides on it: each character that would be invisible
+/// on a terminal, or hide others there, is shown by its number.
+pub(super) fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) {
+            visible.extend(c.escape_unicode());
+        } else {
+            visible.push(c);
+        }
+    }
+    visible
 }
 
 /// Returns the beginning of a text, with an ellipsis if it was cut.
