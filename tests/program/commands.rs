@@ -506,6 +506,37 @@ fn typed_functions_are_printed_for_the_tools_of_a_lock_file() {
     let lock = folder.path("lock.json");
     let lock = lock.to_str().expect("UTF-8");
     toolbox(&config, &["client", "--rust", "--server", "own", lock]).check(0, "pub mod own {", "");
+    // A tool that joins takes no function of another.
+    let clients = |tools: &[&str]| {
+        let tools: serde_json::Map<_, _> = tools
+            .iter()
+            .map(|name| {
+                ((*name).to_owned(), json!({"definition": {"inputSchema": {"type": "object"}}}))
+            })
+            .collect();
+        let lock = json!({"version": 1, "servers": {"s": tools}});
+        let lock = folder.write("names.json", &lock.to_string());
+        let printed = toolbox(&config, &["client", "--rust", lock.to_str().expect("UTF-8")]);
+        let functions = printed.out.lines().filter_map(|line| {
+            line.trim_start().strip_prefix("pub fn ")?.split_once("() -> ").map(|(name, _)| name)
+        });
+        functions.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (tools, expected) in [
+        (&["readFile"][..], &["read_file"][..]),
+        (&["read-file", "readFile"], &["read__2d_file__", "read__46_ile__"]),
+        (&["read_file", "readFile"], &["read__46_ile__", "read__5f_file__"]),
+        (&["Read", "read"], &["__52_ead__", "read__"]),
+        (&["read_2", "read"], &["read", "read_2"]),
+        (&["type", "crate", "8"], &["tool_8", "crate_", "r#type"]),
+        (&["日", "月"], &["__65e5___", "__6708___"]),
+    ] {
+        let mut names = clients(tools);
+        names.sort();
+        let mut expected: Vec<_> = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(names, expected, "{tools:?}");
+    }
     let missing = "there is no server `owns`: the only one is `own`";
     toolbox(&config, &["client", "--rust", "--server", "owns"]).check(1, "", missing);
     let bare = folder.write("bare.jsonc", r#"{"mcp": {}}"#);

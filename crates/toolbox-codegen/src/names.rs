@@ -1,6 +1,7 @@
 //! Identifiers of names that servers chose.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 
 /// The words that are no identifiers without `r#`, and those that are none with it.
 const RAW: [&str; 47] = [
@@ -12,33 +13,66 @@ const RAW: [&str; 47] = [
 ];
 const NEVER: [&str; 5] = ["_", "crate", "self", "super", "yield"];
 
-/// The identifiers of one namespace.
+/// The names of types of one module. A type that is taken gets a number: what uses another type of
+/// that name does not compile.
 #[derive(Debug, Default)]
-pub(crate) struct Identifiers {
+pub(crate) struct TypeNames {
     taken: HashSet<String>,
 }
 
-impl Identifiers {
+impl TypeNames {
     /// Returns a namespace in which these are taken.
     pub(crate) fn without(taken: &[&str]) -> Self {
         Self { taken: taken.iter().map(|&name| name.to_owned()).collect() }
     }
 
-    /// Takes an identifier; one that is taken gets a number.
-    pub(crate) fn take(&mut self, name: &str, separator: &str) -> String {
+    /// Takes the name of a type.
+    pub(crate) fn take(&mut self, name: &str) -> String {
         let mut own = name.to_owned();
         let mut number = 1;
         while !self.taken.insert(own.clone()) {
             number += 1;
-            own = format!("{name}{separator}{number}");
+            own = format!("{name}{number}");
         }
         own
     }
+}
 
-    /// Takes the name of a function, a field or a module.
-    pub(crate) fn take_snake(&mut self, name: &str, or: &str) -> String {
-        raw(&self.take(&snake(name, or), "_"))
+/// Returns the identifiers of the names of one namespace, in their order. `plain` returns the one
+/// that a name would have.
+///
+/// Where several names would have one, or it is `reserved`, each gets one that only it can have: a
+/// name that joins them later takes no identifier over, which would call another tool.
+pub(crate) fn identifiers(
+    names: &[&str],
+    plain: impl Fn(&str) -> String,
+    reserved: &[&str],
+) -> Vec<String> {
+    let plain: Vec<_> = names.iter().map(|name| plain(name)).collect();
+    let mut counts = HashMap::new();
+    for name in &plain {
+        *counts.entry(name.as_str()).or_insert(0) += 1;
     }
+    let is_shared = |name: &str| counts[name] > 1 || reserved.contains(&name);
+    names
+        .iter()
+        .zip(&plain)
+        .map(|(name, plain)| if is_shared(plain) { exact(name) } else { raw(plain) })
+        .collect()
+}
+
+/// Returns an identifier that no other name has: all but lower letters and digits by their numbers.
+/// None of the plain ones holds two underscores beside each other.
+fn exact(name: &str) -> String {
+    let mut identifier = String::new();
+    for c in name.chars() {
+        match c {
+            'a'..='z' | '0'..='9' => identifier.push(c),
+            c => drop(write!(identifier, "__{:x}_", u32::from(c))),
+        }
+    }
+    let start = if identifier.starts_with(|c: char| c.is_ascii_digit()) { "_" } else { "" };
+    format!("{start}{identifier}__")
 }
 
 /// Returns the words of a name, in lower case.
@@ -83,7 +117,7 @@ pub(crate) fn camel(name: &str, or: &str) -> String {
 }
 
 /// Returns an identifier as it is written in source.
-pub(crate) fn raw(name: &str) -> String {
+fn raw(name: &str) -> String {
     if RAW.contains(&name) {
         format!("r#{name}")
     } else if NEVER.contains(&name) {

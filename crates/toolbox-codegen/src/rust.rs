@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::names::{Identifiers, camel};
+use crate::names::{TypeNames, camel, identifiers, snake};
 use crate::text::{doc, literal};
 use crate::types::{Direction, Types, is_required, present};
 
@@ -31,13 +31,14 @@ pub(crate) fn modules<'s>(
     krate: &str,
 ) -> String {
     let mut source = String::new();
-    let mut identifiers = Identifiers::default();
-    for (server, tools) in servers {
-        let name = identifiers.take_snake(server, "server");
+    let servers: Vec<_> = servers.collect();
+    let names: Vec<_> = servers.iter().map(|(server, _)| *server).collect();
+    let names = identifiers(&names, |name| snake(name, "server"), &[]);
+    for ((server, tools), name) in servers.into_iter().zip(names) {
         doc(&mut source, "", &format!("Tools of the MCP server `{server}`."));
         let _ = writeln!(
             source,
-            "#[allow(dead_code, unreachable_pub, missing_docs, clippy::all, clippy::pedantic)]"
+            "#[allow(dead_code, nonstandard_style, unreachable_pub, missing_docs, clippy::all, clippy::pedantic)]"
         );
         let _ = writeln!(source, "pub mod {name} {{");
         let _ = writeln!(
@@ -45,8 +46,10 @@ pub(crate) fn modules<'s>(
             "    use {krate}::client;\n    use {krate}::{{ToolBox, ToolContext}};\n"
         );
         let mut module = Module::new(server);
-        for (tool, definition) in tools {
-            module.add(tool, definition);
+        let names: Vec<_> = tools.keys().map(String::as_str).collect();
+        let functions = identifiers(&names, |name| snake(name, "tool"), &[]);
+        for ((tool, definition), function) in tools.iter().zip(&functions) {
+            module.add(tool, definition, function);
         }
         for line in module.source.trim_end().lines() {
             let indent = if line.is_empty() { "" } else { "    " };
@@ -62,23 +65,20 @@ pub(crate) fn modules<'s>(
 /// The functions and types of one server.
 struct Module<'s> {
     server: &'s str,
-    functions: Identifiers,
-    types: Identifiers,
+    types: TypeNames,
     source: String,
 }
 
 impl<'s> Module<'s> {
     fn new(server: &'s str) -> Self {
-        let types = Identifiers::without(&TYPES);
-        Self { server, functions: Identifiers::default(), types, source: String::new() }
+        Self { server, types: TypeNames::without(&TYPES), source: String::new() }
     }
 
     /// Writes the function of a tool, and its types.
-    fn add(&mut self, tool: &str, definition: &Value) {
-        let function = self.functions.take_snake(tool, "tool");
+    fn add(&mut self, tool: &str, definition: &Value, function: &str) {
         let name = camel(tool, "Tool");
-        let call = self.types.take(&format!("{name}Call"), "");
-        let (required, begun, setters) = self.arguments(tool, definition, &name, &function);
+        let call = self.types.take(&format!("{name}Call"));
+        let (required, begun, setters) = self.arguments(tool, definition, &name, function);
         let output = self.output(definition, &name);
         let text = definition["description"].as_str().unwrap_or_default();
         doc(&mut self.source, "", text);
@@ -143,20 +143,27 @@ impl {call} {{
             return (Some(ty), format!("{request}.with_all(required)"), String::new());
         }
         let (mut fields, mut setters, mut begun) = (String::new(), String::new(), request);
-        let (mut names, mut methods) =
-            (Identifiers::default(), Identifiers::without(&["call", "call_in"]));
-        let struct_name = self.types.take(name, "");
+        let properties: Vec<_> = known.into_iter().flatten().collect();
+        // Fields and methods are named apart.
+        let (required, optional): (Vec<_>, Vec<_>) = properties
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .partition(|own| is_required(schema, own));
+        let plain = |name: &str| snake(name, "argument");
+        let mut required = identifiers(&required, plain, &[]).into_iter();
+        let mut optional = identifiers(&optional, plain, &["call", "call_in"]).into_iter();
+        let struct_name = self.types.take(name);
         let mut types = Types::new(Direction::Argument, schema, &mut self.types, &mut self.source);
-        for (property, own) in known.into_iter().flatten() {
+        for (property, own) in properties {
             let ty = types.of(own, &format!("{name}{}", camel(property, "Argument")), 0);
             let text = own["description"].as_str().unwrap_or_default();
             if is_required(schema, property) {
-                let field = names.take_snake(property, "argument");
+                let Some(field) = required.next() else { break };
                 doc(&mut fields, "    ", text);
                 let _ = writeln!(fields, "    pub {field}: {ty},");
                 let _ = write!(begun, "\n        .with({}, required.{field})", literal(property));
             } else {
-                let method = methods.take_snake(property, "argument");
+                let Some(method) = optional.next() else { break };
                 let ty = present(&ty);
                 doc(
                     &mut setters,

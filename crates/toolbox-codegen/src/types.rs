@@ -1,11 +1,11 @@
 //! Types of schemas.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::names::{Identifiers, camel};
+use crate::names::{TypeNames, camel, identifiers, snake};
 use crate::text::{doc, literal};
 
 /// The most types of one tool, and the depth of one; what is beyond is any JSON.
@@ -38,7 +38,7 @@ enum Reference {
 pub(crate) struct Types<'s> {
     direction: Direction,
     root: &'s Value,
-    taken: &'s mut Identifiers,
+    taken: &'s mut TypeNames,
     source: &'s mut String,
     references: HashMap<&'s str, Reference>,
     count: usize,
@@ -48,7 +48,7 @@ impl<'s> Types<'s> {
     pub(crate) fn new(
         direction: Direction,
         root: &'s Value,
-        taken: &'s mut Identifiers,
+        taken: &'s mut TypeNames,
         source: &'s mut String,
     ) -> Self {
         Self { direction, root, taken, source, references: HashMap::new(), count: 0 }
@@ -117,7 +117,7 @@ impl<'s> Types<'s> {
     fn object(&mut self, schema: &'s Value, name: &str, depth: usize) -> String {
         match schema["properties"].as_object().filter(|properties| !properties.is_empty()) {
             Some(properties) => {
-                let name = self.taken.take(name, "");
+                let name = self.taken.take(name);
                 self.structure(schema, properties, &name, depth);
                 name
             }
@@ -141,11 +141,11 @@ impl<'s> Types<'s> {
     ) {
         self.count += 1;
         let (mut fields, mut passed) = (String::new(), String::new());
-        let mut identifiers = Identifiers::default();
+        let names: Vec<_> = properties.keys().map(String::as_str).collect();
+        let names = identifiers(&names, |name| snake(name, "field"), &[]);
         let mut all_optional = true;
-        for (property, own) in properties {
+        for ((property, own), field) in properties.iter().zip(names) {
             let ty = self.of(own, &format!("{name}{}", camel(property, "Field")), depth + 1);
-            let field = identifiers.take_snake(property, "field");
             let is_required = is_required(schema, property);
             all_optional &= !is_required;
             let ty = if is_required { ty } else { optional(&ty) };
@@ -182,11 +182,10 @@ impl<'s> Types<'s> {
     /// Writes an enum of texts, and returns its name.
     fn enumeration(&mut self, texts: &[&str], schema: &Value, name: &str) -> String {
         self.count += 1;
-        let name = self.taken.take(name, "");
+        let name = self.taken.take(name);
         let (mut variants, mut arms) = (String::new(), String::new());
-        let mut identifiers = Identifiers::without(&["Self"]);
-        for text in texts {
-            let variant = identifiers.take(&camel(text, "Variant"), "");
+        let names = identifiers(texts, |text| camel(text, "Variant"), &["Self"]);
+        for (text, variant) in texts.iter().zip(names) {
             let key = literal(text);
             doc(&mut variants, "    ", &format!("The text {key}."));
             let _ = writeln!(variants, "    {variant},");
@@ -238,7 +237,7 @@ impl<'s> Types<'s> {
         let name = camel(reference.rsplit('/').next().unwrap_or_default(), "Type");
         let properties = target["properties"].as_object().filter(|own| !own.is_empty());
         if let Some(properties) = properties.filter(|_| target["type"] != "array") {
-            let name = self.taken.take(&name, "");
+            let name = self.taken.take(&name);
             self.references.insert(reference, Reference::Open(name.clone()));
             self.structure(target, properties, &name, depth);
             self.references.insert(reference, Reference::Written(name.clone()));
@@ -271,5 +270,8 @@ fn texts(schema: &Value) -> Option<Vec<&str>> {
         return Some(vec![one]);
     }
     let values = schema["enum"].as_array().filter(|values| !values.is_empty())?;
-    values.iter().map(Value::as_str).collect()
+    let mut texts: Vec<_> = values.iter().map(Value::as_str).collect::<Option<_>>()?;
+    let mut seen = HashSet::new();
+    texts.retain(|text| seen.insert(*text));
+    Some(texts)
 }

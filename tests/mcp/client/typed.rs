@@ -135,14 +135,14 @@ async fn functions_call_the_tools_they_are_named_after() {
     let asked =
         |result: toolbox::ToolResult| serde_json::from_str::<Value>(&result.text()).unwrap();
 
-    let call = notes::read_file(notes::ReadFile { path: "a".into() });
+    let call = notes::read__2d_file__(notes::ReadFile { path: "a".into() });
     assert_eq!(asked(call.clone().call(&toolbox).await.unwrap()), json!({"path": "a"}));
-    let call = call.head(3).encoding(notes::ReadFileEncoding::Latin1).call_2(true);
+    let call = call.head(3).encoding(notes::ReadFileEncoding::Latin1).call__(true);
     let expected = json!({"path": "a", "head": 3, "encoding": "latin 1", "call": true});
     assert_eq!(asked(call.call(&toolbox).await.unwrap()), expected);
 
     let required = notes::ReadFile2 { r#type: "b".into(), p_th: 0.5, self_: None };
-    let result = notes::read_file_2(required).call(&toolbox).await.unwrap();
+    let result = notes::read__46_ile__(required).call(&toolbox).await.unwrap();
     assert_eq!(asked(result), json!({"type": "b", "päth": 0.5, "self": null}));
 
     let filter = notes::FindFilter {
