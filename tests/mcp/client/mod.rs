@@ -22,6 +22,7 @@ pub(crate) mod oauth;
 mod odd;
 mod program_grants;
 mod read;
+mod same_uris;
 mod sign_in_midway;
 #[cfg(unix)]
 mod startup;

@@ -57,8 +57,6 @@ pub(super) struct Server {
     /// Held while connecting.
     connecting: tokio::sync::Mutex<()>,
     now: Mutex<Now>,
-    /// Held while changing this server's tools in the box.
-    mounting: Mutex<()>,
     /// `true` once a connection was tried.
     tried: watch::Sender<bool>,
     /// The number of consecutive connections that did not become stable.
@@ -119,7 +117,6 @@ impl Server {
             shared,
             connecting: tokio::sync::Mutex::default(),
             now: Mutex::default(),
-            mounting: Mutex::default(),
             tried: watch::Sender::new(false),
             losses: AtomicU32::new(0),
             timeouts: AtomicU32::new(0),
@@ -146,7 +143,7 @@ impl Server {
 
     /// Locks the right to change the box; `None` once the server is removed or closed.
     fn mounting(&self) -> Option<MutexGuard<'_, ()>> {
-        let guard = self.mounting.lock();
+        let guard = self.shared.mounting.lock();
         (!self.gone.is_cancelled()).then_some(guard)
     }
 
@@ -377,7 +374,7 @@ impl Server {
     pub(super) async fn close(&self) {
         {
             // A mount in progress is waited for; a later one finds everything closed.
-            let _mounting = self.mounting.lock();
+            let _mounting = self.shared.mounting.lock();
             self.exchange(MountedOffers::default());
         }
         let connection = self.now().connection.take();

@@ -24,6 +24,8 @@ pub(super) struct SharedState {
     pub(super) withhold_new: bool,
     pub(super) on_change: Option<Listener>,
     pub(super) closed: CancellationToken,
+    /// Held from the look at what is free in the box until a server's offers are in it.
+    pub(super) mounting: Mutex<()>,
     /// The owners of names in the box, by name in lower case: the server, and the tool's own name.
     owned: Mutex<HashMap<String, (Arc<str>, String)>>,
 }
@@ -38,6 +40,7 @@ impl SharedState {
             withhold_new: false,
             on_change: None,
             closed: CancellationToken::new(),
+            mounting: Mutex::default(),
             owned: Mutex::default(),
         }
     }

@@ -15,7 +15,7 @@ impl Server {
         self.gone.cancel();
         {
             // A mount in progress is waited for; a later one finds the server gone.
-            let _mounting = self.mounting.lock();
+            let _mounting = self.shared.mounting.lock();
             self.exchange(MountedOffers::default());
         }
         self.tried.send_replace(true);
