@@ -2,6 +2,8 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refusal, post, stream } from "./api";
+import { Entry } from "./approvals";
+import type { Settled } from "./approvals";
 import { MOST } from "./server-lines";
 import type { ServerLine } from "./server-lines";
 import { href, waiting } from "./state";
@@ -201,9 +203,28 @@ export function CallBar({ runner, label, approval }: { runner: Runner; label: st
   );
 }
 
+/** What the call of the page waits for, decided in its place. */
+export function Waits({ runner }: { runner: Runner }) {
+  const entries = useStore(waiting).filter((entry) => entry.call === runner.running);
+  const [settled, settle] = useState<Settled[]>([]);
+  const late = settled.at(-1)?.bad ? settled.at(-1) : undefined;
+  return (
+    <>
+      {entries.map((entry, at) => (
+        <Entry key={entry.id} entry={entry} place={`${at} ${settled.length}`} settle={(own) => settle((before) => [...before, own])} />
+      ))}
+      {late && (
+        <p class="bad" role="alert">
+          <Line text={late.what} max={600} />
+        </p>
+      )}
+    </>
+  );
+}
+
 /** One line about the call that runs. */
 function Running({ runner, approval }: { runner: Runner; approval: boolean }) {
-  const entries = useStore(waiting);
+  const entries = useStore(waiting).filter((entry) => entry.call !== runner.running);
   const { progress, items } = runner;
   if (!runner.running) {
     return null;
@@ -217,7 +238,7 @@ function Running({ runner, approval }: { runner: Runner; approval: boolean }) {
           <Line text={progress.message ?? `${progress.done}${progress.total ? ` of ${progress.total}` : ""}`} />
         </>
       ) : approval ? (
-        "Runs, or waits for an approval: see the tab Approvals"
+        "Runs, or waits for an approval"
       ) : (
         "Runs"
       )}

@@ -20,8 +20,8 @@ export function Line(props: { text: string | null | undefined; max?: number; cla
   return <bdi class={props.class}>{visible(cut).replace(/\s+/g, " ")}</bdi>;
 }
 
-/** The characters of a long text that are drawn at once. */
-const PART = 50_000;
+/** The characters of a long text that are drawn at once: a part of a large result has no more. */
+const PART = 65_536;
 
 /** A long foreign text, drawn part by part. */
 export function Block(props: { text: string; label?: string; wrap?: boolean }) {

@@ -9,7 +9,7 @@ import { parse, write } from "./form/json";
 import { Editor, useJsonText } from "./json-text";
 import { Result, textOf } from "./result";
 import type { CallResult } from "./result";
-import { CallBar, useRunner } from "./running";
+import { CallBar, Waits, useRunner } from "./running";
 import { ServerLines } from "./server-lines";
 import type { ServerLine } from "./server-lines";
 import { program } from "./state";
@@ -36,7 +36,8 @@ const drafts = new Map<string, string>();
 export function Try({ detail }: { detail: Detail }) {
   const schema = useMemo(() => parse(detail.schema), [detail.schema]);
   const state = useStore(program);
-  const json = useJsonText(() => drafts.get(detail.name) ?? first(detail, schema));
+  const blank = useMemo(() => first(detail, schema), [detail, schema]);
+  const json = useJsonText(() => drafts.get(detail.name) ?? blank);
   const { text, syntax, setText } = json;
   // The gate words each fault as a model would read it.
   const [check, setCheck] = useCheck({ tool: detail.name }, text, detail.schema);
@@ -59,7 +60,9 @@ export function Try({ detail }: { detail: Detail }) {
       }
     });
 
-  const faults = check.faults ?? [];
+  // Nobody has erred in a form that nobody has touched.
+  const isBegun = text !== blank || shown?.arguments === text;
+  const faults = isBegun ? (check.faults ?? []) : [];
   const own = past.filter((past) => past.tool === detail.name);
   const lastText = shown?.result && !shown.result.is_error ? textOf(shown.result) : null;
   return (
@@ -83,7 +86,7 @@ export function Try({ detail }: { detail: Detail }) {
         }}
       >
         <Editor id="json" json={json} schema={schema} faults={faults} disabled={running !== null} describedBy="judged">
-          <button type="button" disabled={running !== null} onClick={() => setText(first(detail, schema))}>
+          <button type="button" disabled={running !== null} onClick={() => setText(blank)}>
             Start over
           </button>
           {detail.examples.map((example, at) => (
@@ -94,7 +97,7 @@ export function Try({ detail }: { detail: Detail }) {
         </Editor>
       </form>
       <div id="judged" aria-live="polite">
-        {!syntax && check.refusal && faults.length === 0 && <p class="bad">{visible(check.refusal)}</p>}
+        {!syntax && check.refusal && !check.faults?.length && <p class="bad">{visible(check.refusal)}</p>}
         {faults.length > 0 && (
           <ul class="bad faults">
             {faults.map((fault, at) => (
@@ -112,6 +115,7 @@ export function Try({ detail }: { detail: Detail }) {
         ))}
       </div>
       <CallBar runner={runner} label="Call" approval={detail.approval} />
+      <Waits key={runner.running} runner={runner} />
       <p class="acts">
         <Copy text={() => asCommand(detail.name, text)}>As command</Copy>
         <Copy text={() => asCurl(detail.name, text, state?.mcp_url ?? null)}>As curl</Copy>

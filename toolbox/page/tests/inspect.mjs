@@ -209,7 +209,7 @@ export function register() {
   inspected("a question in the middle of a prompt is answered by its form", [program("offering"), "modern"], async (page) => {
     await choose(page, "Prompts", "ask");
     await page.getByRole("button", { name: "Get the prompt" }).click();
-    await page.getByRole("link", { name: /1 waits for you in Approvals/ }).waitFor();
+    await page.locator(".card").filter({ hasText: "About what?" }).waitFor();
     const other = await open(await context(), { link: await another(page) });
     await tab(other, "Approvals 1 waiting");
     const card = other.getByRole("article").filter({ hasText: "About what?" });
@@ -223,8 +223,7 @@ export function register() {
     const form = { type: "object", properties: { shelf: { type: "string" } }, required: ["shelf"] };
     await fill(page, { method: "elicitation/create", params: { message: "Which shelf?", requestedSchema: form } });
     await page.getByRole("button", { name: "Call", exact: true }).click();
-    await page.getByRole("link", { name: /waits for you in Approvals/ }).click();
-    const card = page.getByRole("article").filter({ hasText: "Which shelf?" });
+    const card = page.locator(".card").filter({ hasText: "Which shelf?" });
     await card.locator('[data-path="shelf"]').getByRole("textbox").fill("left");
     await card.getByRole("button", { name: "Answer" }).click();
     await card.waitFor({ state: "detached" });

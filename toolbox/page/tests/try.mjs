@@ -199,7 +199,7 @@ export function register(program, session) {
     await tryTool(page, "large");
     await fill(page, { bytes: 250_000 });
     const result = await call(page);
-    await result.getByText("200,000 more characters").waitFor();
+    await result.getByText("184,464 more characters").waitFor();
     await result.getByRole("button", { name: "Show more" }).click();
     await result.getByText("more characters").waitFor({ state: "detached" });
   });

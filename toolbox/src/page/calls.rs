@@ -128,7 +128,9 @@ pub(super) fn call(page: &Arc<PageInner>, wanted: WantedCall, caller: &Admitted)
             let _ = reports.try_send(CallLine::Report(line(&report)));
         });
     let (outputs, mut items) = mpsc::channel(ITEMS);
-    let context = context.with_outputs(outputs);
+    let mut context = context.with_outputs(outputs);
+    // What a prompt or a resource asks belongs to this call of the page, too.
+    context.call_id.clone_from(&id);
     let toolbox = page.options.toolbox.clone();
     let (name, arguments) = (wanted.tool, wanted.arguments);
     let (page, session) = (Arc::clone(page), caller.number);

@@ -1,7 +1,7 @@
 // The tab *Prompts*: prompts filled in, and the messages that they become.
 import { useState } from "preact/hooks";
 import { Part } from "../result";
-import { CallBar, useRunner } from "../running";
+import { CallBar, Waits, useRunner } from "../running";
 import { route } from "../state";
 import { useStore } from "../store";
 import { Block, Copy, Line, milliseconds, number, visible } from "../text";
@@ -94,6 +94,7 @@ function Chosen({ prompt }: { prompt: Prompt }) {
         ))}
       </form>
       <CallBar runner={runner} label="Get the prompt" />
+      <Waits key={runner.running} runner={runner} />
       <div aria-live="polite">
         {fault && (
           <p class="bad" role="alert">

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { post } from "../api";
 import { Part } from "../result";
-import { CallBar, useRunner } from "../running";
+import { CallBar, Waits, useRunner } from "../running";
 import { program, route } from "../state";
 import { useStore } from "../store";
 import { Block, Copy, Line, bytes, milliseconds, number, pretty, visible } from "../text";
@@ -128,6 +128,7 @@ function Chosen({ resource }: { resource: Resource }) {
       </form>
       {!announces && <p class="quiet">Its server does not declare that it announces changes.</p>}
       <CallBar runner={runner} label="Read" />
+      <Waits key={runner.running} runner={runner} />
       <div aria-live="polite">
         {own.length > 0 && (
           <p class={shown && newest > shown.at ? "warn" : "quiet"}>
