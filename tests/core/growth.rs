@@ -122,6 +122,41 @@ fn depth_is_refused_before_it_costs_anything() {
 }
 
 #[test]
+fn rules_one_by_one_cost_as_much_as_they_are_many() {
+    alone(|| {
+        let names = |size: usize| (0..size).map(|at| format!("Tool_{at:05}")).collect();
+        let rules: [(&str, fn(&str) -> String); 3] = [
+            ("names", |name| name.to_owned()),
+            ("names with *", |name| format!("*{name}")),
+            ("tags", |name| format!("tag:{name}")),
+        ];
+        for (what, rule) in rules {
+            grows(what, 500, 5, names, |names: &Vec<String>| {
+                let toolbox = ToolBox::new();
+                names.iter().for_each(|name| toolbox.blacklist(&rule(name)));
+                names.iter().for_each(|name| assert!(toolbox.lift_blacklist(&rule(name))));
+            });
+        }
+        // Each of the tools changes with its own rule.
+        let tools = |size: usize| -> (Vec<Tool>, Vec<String>) {
+            let tool = |name: &String| {
+                Tool::raw(name.clone(), "A tool.", json!({"type": "object"}), |_: Arguments| "ran")
+            };
+            let names: Vec<String> = names(size);
+            (names.iter().map(tool).collect(), names)
+        };
+        grows("rules of tools", 500, 5, tools, |(tools, names)| {
+            let toolbox: ToolBox = tools.iter().cloned().collect();
+            for name in names {
+                toolbox.blacklist(&name.to_uppercase());
+                assert!(!toolbox.permits(name));
+            }
+            assert!(toolbox.definitions().is_empty());
+        });
+    });
+}
+
+#[test]
 fn repeated_keys_cost_as_much_as_they_are_long() {
     alone(|| {
         let toolbox = taking(any());

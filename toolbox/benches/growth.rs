@@ -23,13 +23,15 @@ const HELD: usize = 10_000;
 const SIZE: &str = "TOOLBOX_GROWTH";
 
 /// One measure: its name, its unit, and its goal.
-const MEASURES: [(&str, &str, f64); 6] = [
+const MEASURES: [(&str, &str, f64); 8] = [
     ("memory of a tool, with both lists", "bytes", 4_000.0),
     ("register one more", "µs", 5.0),
     ("definitions after one change", "ms", 3.0),
     ("a dialect's list after one change", "ms", 3.0),
     ("try_register of all", "ms", 30.0),
     ("build of all", "ms", 30.0),
+    ("blacklist of all, one by one", "ms", 30.0),
+    ("lift_blacklist of all, one by one", "ms", 30.0),
 ];
 
 fn main() -> ExitCode {
@@ -95,7 +97,7 @@ fn tool(at: usize) -> Tool {
     Tool::raw(format!("list_entries_{at:07}"), description, schema, |_: Arguments| "done")
 }
 
-fn measure(size: usize) -> [f64; 6] {
+fn measure(size: usize) -> [f64; 8] {
     // First, in fresh memory: a box of its own, with a list for one provider.
     let before = resident();
     let toolbox: ToolBox = (0..size).map(tool).collect();
@@ -145,7 +147,14 @@ fn measure(size: usize) -> [f64; 6] {
     let build = all(&|tools| {
         black_box(ToolBox::builder().tools(tools).build().expect("no two of one name"));
     });
-    [memory, register, definitions, list, try_register, build]
+
+    let toolbox: ToolBox = tools.iter().cloned().collect();
+    let one_by_one =
+        |work: &dyn Fn(&str)| milliseconds(|| tools.iter().for_each(|tool| work(tool.name())));
+    let blacklist = one_by_one(&|name| toolbox.blacklist(name));
+    assert!(toolbox.definitions().is_empty(), "all are forbidden");
+    let lift = one_by_one(&|name| assert!(toolbox.lift_blacklist(name)));
+    [memory, register, definitions, list, try_register, build, blacklist, lift]
 }
 
 fn milliseconds(work: impl FnOnce()) -> f64 {

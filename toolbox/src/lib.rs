@@ -174,6 +174,7 @@ mod text;
 #[cfg(feature = "tokio-util")]
 mod tokio_util;
 pub mod tool;
+mod trie;
 mod validate;
 #[cfg(feature = "agent")]
 pub mod wire;

@@ -11,10 +11,10 @@ const WIDTH: usize = 1 << DIGIT;
 /// The digits of the longest key.
 const MOST_DIGITS: u32 = u64::BITS / DIGIT;
 /// The bits of the longest key.
-pub(super) const KEY_BITS: u32 = MOST_DIGITS * DIGIT;
+pub(crate) const KEY_BITS: u32 = MOST_DIGITS * DIGIT;
 
 /// The choice of the number in a value that is its key.
-pub(super) trait Key<T> {
+pub(crate) trait Key<T> {
     /// `true` if keys differ in their first digits, as hashes do; `false` if they count up from 0.
     const IS_HASH: bool;
 
@@ -27,7 +27,7 @@ pub(super) trait Key<T> {
 ///
 /// The path to a value is as long as the digits by which its key differs from those of others.
 #[derive(Debug)]
-pub(super) struct Trie<T, K> {
+pub(crate) struct Trie<T, K> {
     root: TrieNode<T>,
     /// The number of digits of the keys, which grows with them.
     digits: u32,
@@ -74,7 +74,7 @@ fn digit(key: u64, below: u32) -> usize {
 impl<T, K: Key<T>> Trie<T, K> {
     /// Returns the value of a key.
     #[inline]
-    pub(super) fn get(&self, key: u64) -> Option<&Arc<T>> {
+    pub(crate) fn get(&self, key: u64) -> Option<&Arc<T>> {
         // The digits that are left of the key, the next one foremost.
         let digits = if K::IS_HASH { MOST_DIGITS } else { self.digits };
         let (mut node, mut path) = (&self.root, key << (u64::BITS - digits * DIGIT));
@@ -91,7 +91,7 @@ impl<T, K: Key<T>> Trie<T, K> {
     }
 
     /// Inserts a value in place of that of the same key.
-    pub(super) fn insert(&mut self, value: Arc<T>) {
+    pub(crate) fn insert(&mut self, value: Arc<T>) {
         debug_assert!(K::of(&value) >> KEY_BITS == 0, "a key of {KEY_BITS} bits");
         while self.digits < MOST_DIGITS && K::of(&value) >> (self.digits * DIGIT) != 0 {
             self.root = match std::mem::replace(&mut self.root, TrieNode::Empty) {
@@ -105,12 +105,12 @@ impl<T, K: Key<T>> Trie<T, K> {
     }
 
     /// Removes the value of a key.
-    pub(super) fn remove(&mut self, key: u64) {
+    pub(crate) fn remove(&mut self, key: u64) {
         self.root.remove::<K>(key, self.digits);
     }
 
     /// Returns the values in the order of their keys.
-    pub(super) fn iter(&self) -> Iter<'_, T> {
+    pub(crate) fn iter(&self) -> Iter<'_, T> {
         Iter { ahead: vec![std::slice::from_ref(&self.root).iter()] }
     }
 }
@@ -163,7 +163,7 @@ impl<T> TrieNode<T> {
 }
 
 /// The values of a [`Trie`] in the order of their keys.
-pub(super) struct Iter<'a, T> {
+pub(crate) struct Iter<'a, T> {
     ahead: Vec<std::slice::Iter<'a, TrieNode<T>>>,
 }
 

@@ -4,3 +4,4 @@ mod available;
 mod deprecated;
 mod registry;
 mod renamed;
+mod rules;

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use super::run_scope::AgentId;
 use super::settings::AgentSettings;
 use crate::collection::ToolBox;
-use crate::context::rules::Rules;
+use crate::context::rules::{Rules, ToolRule};
 use crate::context::{InvalidRuleError, StateMap};
 use crate::model::Model;
 
@@ -123,7 +123,7 @@ impl Agent {
         InvalidRuleError::check(name)?;
         self.inner.rules.rcu(|rules| {
             let mut rules = Rules::clone(rules);
-            rules.blacklist(name);
+            rules.blacklist(ToolRule::new(name));
             rules
         });
         Ok(())

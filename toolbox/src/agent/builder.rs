@@ -12,7 +12,7 @@ use super::jobs::JobPolicy;
 use super::run_scope::AgentId;
 use super::settings::{AgentSettings, InfrastructurePolicy, MaxIterations};
 use crate::collection::ToolBox;
-use crate::context::rules::Rules;
+use crate::context::rules::{Rules, ToolRule};
 use crate::context::{Approver, InvalidRuleError, Requirement, StateMap};
 use crate::cost::{Money, Prices, price_of};
 use crate::model::{Model, ToolChoice, Usage};
@@ -534,7 +534,7 @@ impl AgentBuilder {
         let mut rules = Rules::default();
         for rule in &self.rules {
             InvalidRuleError::check(rule).map_err(BuildAgentError::Rule)?;
-            rules.blacklist(rule);
+            rules.blacklist(ToolRule::new(rule));
         }
         let toolbox = self.toolbox.unwrap_or_else(|| own_box(&self.tools));
         if let ToolChoice::Tool(name) = &self.settings.tool_choice {

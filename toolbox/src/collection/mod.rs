@@ -36,7 +36,6 @@ mod settings;
 mod snapshot;
 mod toolbox;
 mod tools;
-mod trie;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use error::{RegisterError, RegisterFault};

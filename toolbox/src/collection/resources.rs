@@ -10,6 +10,7 @@ use tokio::sync::broadcast;
 use super::notices::{ResourceNotices, WantedUri, WantedUris};
 use super::toolbox::ToolBox;
 use crate::context::InvalidRuleError;
+use crate::context::rules::ToolRule;
 use crate::resource::{self, IntoResources, Resource, at_server};
 
 /// The resources of a [`ToolBox`], by their URIs; a cheap handle.
@@ -187,7 +188,7 @@ impl Resources {
     /// [`InvalidRuleError`] if it names none, like `""` or `*`.
     pub fn try_blacklist(&self, uri: &str) -> Result<(), InvalidRuleError> {
         InvalidRuleError::check_uri(uri)?;
-        self.calls.change(|next| next.change_rules(|rules| rules.blacklist_uri(uri)));
+        self.calls.change(|next| next.forbid(ToolRule::of_uri(uri)));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::toolbox::ToolBox;
 use crate::context::InvalidRuleError;
-use crate::context::rules::Rules;
+use crate::context::rules::{Rules, ToolRule};
 
 impl ToolBox {
     /// Forbids tools by name (a deny list): they are left out of the list that is sent, and calls
@@ -30,7 +30,7 @@ impl ToolBox {
     /// [`InvalidRuleError`] if it names no tool.
     pub fn try_blacklist(&self, name: &str) -> Result<(), InvalidRuleError> {
         InvalidRuleError::check(name)?;
-        self.change(|next| next.change_rules(|rules| rules.blacklist(name)));
+        self.change(|next| next.forbid(ToolRule::new(name)));
         Ok(())
     }
 
@@ -38,7 +38,7 @@ impl ToolBox {
     /// there was one.
     #[allow(clippy::must_use_candidate, reason = "lifting it is enough")]
     pub fn lift_blacklist(&self, name: &str) -> bool {
-        self.change(|next| next.change_rules(|rules| rules.lift(name)))
+        self.change(|next| next.lift(&ToolRule::new(name)))
     }
 
     /// Allows only these tools, by names that may hold `*` or by tags (`tag:read`); what is
@@ -86,7 +86,7 @@ impl ToolBox {
         }
         let mut next_rules = Rules::default();
         for name in blacklist {
-            next_rules.blacklist(name);
+            next_rules.blacklist(ToolRule::new(name));
         }
         if let Some(names) = allowed {
             next_rules.allow_only(names.iter().copied());

@@ -18,6 +18,8 @@ pub(crate) struct Snapshot {
     tools: ToolTable,
     /// The names of the tools by the names that they had before.
     old_names: Arc<HashMap<String, String>>,
+    /// `true` once a tool came that had another name before.
+    renamed: bool,
     rules: Arc<Rules>,
     generation: u64,
     /// `true` if every tool is closed for strict providers.
@@ -142,6 +144,7 @@ impl Snapshot {
         Self {
             tools: self.tools.clone(),
             old_names: Arc::clone(&self.old_names),
+            renamed: self.renamed,
             rules: Arc::clone(&self.rules),
             generation: self.generation + 1,
             strict: self.strict,
@@ -262,6 +265,7 @@ impl Snapshot {
         }
         self.forget_old_names(tool.name());
         if !tool.definition().replaces.is_empty() {
+            self.renamed = true;
             let old_names = Arc::make_mut(&mut self.old_names);
             for old in &tool.definition().replaces {
                 old_names.entry(old.clone()).or_insert_with(|| tool.name().to_owned());
@@ -325,18 +329,50 @@ impl Snapshot {
         }
     }
 
-    pub(super) fn change_rules<T>(&mut self, change: impl FnOnce(&mut Rules) -> T) -> T {
-        let value = change(Arc::make_mut(&mut self.rules));
-        self.apply_rules();
-        value
+    /// Forbids what a rule names.
+    pub(super) fn forbid(&mut self, rule: ToolRule) {
+        if Arc::make_mut(&mut self.rules).blacklist(rule.clone()) {
+            self.apply_rule(&rule);
+        }
     }
 
-    /// Updates the tools whose permission the rules have changed.
-    fn apply_rules(&mut self) {
+    /// Removes a rule that forbids, and returns `true` if there was one.
+    pub(super) fn lift(&mut self, rule: &ToolRule) -> bool {
+        let is_lifted = Arc::make_mut(&mut self.rules).lift(rule);
+        if is_lifted {
+            self.apply_rule(rule);
+        }
+        is_lifted
+    }
+
+    pub(super) fn change_rules(&mut self, change: impl FnOnce(&mut Rules)) {
+        change(Arc::make_mut(&mut self.rules));
+        let changed = self.changed_by_rules(self.tools.iter());
+        self.turn(changed);
+    }
+
+    /// Updates the tools whose permission has changed with one rule.
+    fn apply_rule(&mut self, rule: &ToolRule) {
+        let changed = match rule.only_name() {
+            Some(name) if !self.renamed => self.changed_by_rules(self.tools.in_any_case(name)),
+            _ => {
+                let is_named = |entry: &&ToolEntry| rule.covers(entry.tool.definition());
+                self.changed_by_rules(self.tools.iter().filter(is_named))
+            }
+        };
+        self.turn(changed);
+    }
+
+    /// Returns those of the tools whose permission is no longer that of the rules.
+    fn changed_by_rules<'a>(&self, entries: impl Iterator<Item = &'a ToolEntry>) -> Vec<ToolEntry> {
         let is_changed =
             |entry: &&ToolEntry| entry.permitted != self.rules.permit_tool(entry.tool.definition());
-        let changed: Vec<ToolEntry> = self.tools.iter().filter(is_changed).cloned().collect();
-        for entry in changed {
+        entries.filter(is_changed).cloned().collect()
+    }
+
+    /// Permits the forbidden ones of these tools, and forbids the others.
+    fn turn(&mut self, entries: Vec<ToolEntry>) {
+        for entry in entries {
             let permitted = !entry.permitted;
             self.tools.insert(entry.permitted_or_not(permitted));
         }

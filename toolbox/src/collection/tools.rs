@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::snapshot::ToolEntry;
-use super::trie::{KEY_BITS, Key, Trie};
+use crate::trie::{KEY_BITS, Key, Trie};
 
 /// An ordered map of tools by name, whose clones share what they have in common.
 ///
@@ -141,10 +141,17 @@ impl ToolTable {
 
     /// Returns the first tool whose name differs from `name` in case at most.
     pub(super) fn get_in_any_case(&self, name: &str) -> Option<&ToolEntry> {
-        let alike = self
-            .of_hash(self.hash(name, last_word(name)))
-            .filter(|own| own.name.eq_ignore_ascii_case(name));
-        alike.min_by_key(|own| own.position).map(|own| &own.entry)
+        self.slots_in_any_case(name).min_by_key(|own| own.position).map(|own| &own.entry)
+    }
+
+    /// Returns the tools whose names differ from `name` in case at most.
+    pub(super) fn in_any_case(&self, name: &str) -> impl Iterator<Item = &ToolEntry> {
+        self.slots_in_any_case(name).map(|own| &own.entry)
+    }
+
+    fn slots_in_any_case(&self, name: &str) -> impl Iterator<Item = &Slot> {
+        let alike = self.of_hash(self.hash(name, last_word(name)));
+        alike.filter(move |own| own.name.eq_ignore_ascii_case(name))
     }
 
     pub(super) fn len(&self) -> usize {

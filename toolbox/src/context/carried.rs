@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::context::{ToolContext, now};
 use super::conversation::Conversation;
 use super::principal::Principal;
-use super::rules::Rules;
+use super::rules::{Rules, ToolRule};
 use super::taint::Taint;
 
 /// The part of a [`ToolContext`] that a call keeps when it runs later, or in another process: its
@@ -108,7 +108,9 @@ impl CarriedContext {
         }
         if !self.denied.is_empty() {
             let mut rules = Rules::default();
-            self.denied.iter().for_each(|name| rules.blacklist(name));
+            for name in &self.denied {
+                rules.blacklist(ToolRule::new(name));
+            }
             context = context.with_rules(&rules);
         }
         if self.begun_by_others {

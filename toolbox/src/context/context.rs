@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::call_taint::CallTaint;
 use super::cancellation::CancellationToken;
 use super::progress::{Progress, ProgressSink};
-use super::rules::{InvalidRuleError, Rules};
+use super::rules::{InvalidRuleError, Rules, ToolRule};
 use super::state::{State, StateMap};
 use super::taint::Taint;
 use crate::definition::ToolDefinition;
@@ -165,7 +165,8 @@ impl ToolContext {
     /// [`InvalidRuleError`] if it names no tool.
     pub fn try_with_blacklist(mut self, name: &str) -> Result<Self, InvalidRuleError> {
         InvalidRuleError::check(name)?;
-        Arc::make_mut(self.values_mut().rules.get_or_insert_default()).blacklist(name);
+        Arc::make_mut(self.values_mut().rules.get_or_insert_default())
+            .blacklist(ToolRule::new(name));
         Ok(self)
     }
 

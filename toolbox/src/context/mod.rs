@@ -58,6 +58,7 @@ pub(crate) mod promotion;
 pub(crate) mod question;
 pub(crate) mod question_desk;
 pub(crate) mod recorder;
+pub(crate) mod rule_set;
 pub(crate) mod rules;
 mod state;
 pub(crate) mod taint;

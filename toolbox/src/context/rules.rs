@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::rule_set::RuleSet;
 use crate::definition::ToolDefinition;
 
 /// A rule that names tools: a name, or a name with `*` for any run of characters.
@@ -61,6 +62,30 @@ impl ToolRule {
         }
     }
 
+    /// Returns a rule for URIs, which no tag stands for.
+    pub(crate) fn of_uri(pattern: &str) -> Self {
+        Self::Name(NameRule::new(pattern))
+    }
+
+    /// Returns the name, or the tag, that it names, or a part of one with `*`.
+    pub(super) fn text(&self) -> &str {
+        let (Self::Name(rule) | Self::Tag(rule)) = self;
+        &rule.0
+    }
+
+    pub(super) fn is_tag(&self) -> bool {
+        matches!(self, Self::Tag(_))
+    }
+
+    pub(super) fn is_pattern(&self) -> bool {
+        self.text().contains('*')
+    }
+
+    /// Returns the one name that it names, in lower case.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        (!self.is_tag() && !self.is_pattern()).then(|| self.text())
+    }
+
     pub(crate) fn matches_name(&self, name: &str) -> bool {
         matches!(self, Self::Name(rule) if rule.matches(name))
     }
@@ -101,55 +126,47 @@ fn tag_of(pattern: &str) -> Option<&str> {
 /// Rules of a box: a blacklist, and an allow-list if there is one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    blacklist: Vec<ToolRule>,
-    allowed: Option<Vec<ToolRule>>,
+    blacklist: RuleSet,
+    allowed: Option<RuleSet>,
 }
 
 impl Rules {
-    pub(crate) fn blacklist(&mut self, pattern: &str) {
-        let rule = ToolRule::new(pattern);
-        if !self.blacklist.contains(&rule) {
-            self.blacklist.push(rule);
-        }
-    }
-
-    /// Forbids a URI, which no tag stands for.
-    pub(crate) fn blacklist_uri(&mut self, pattern: &str) {
-        let rule = ToolRule::Name(NameRule::new(pattern));
-        if !self.blacklist.contains(&rule) {
-            self.blacklist.push(rule);
-        }
+    /// Forbids what a rule names, and returns `true` if it is a new one.
+    pub(crate) fn blacklist(&mut self, rule: ToolRule) -> bool {
+        self.blacklist.insert(rule)
     }
 
     /// Sets the allow-list, in place of an earlier one.
     pub(crate) fn allow_only<'a>(&mut self, patterns: impl Iterator<Item = &'a str>) {
-        self.allowed = Some(patterns.map(ToolRule::new).collect());
+        let mut allowed = RuleSet::default();
+        for pattern in patterns {
+            allowed.insert(ToolRule::new(pattern));
+        }
+        self.allowed = Some(allowed);
     }
 
     /// Returns `true` if a tool of which only the name is known may be called. Rules by tags say
     /// nothing of it.
     pub(crate) fn permit(&self, name: &str) -> bool {
-        let names = |rule: &ToolRule| rule.matches_name(name);
-        !self.blacklist.iter().any(names)
-            && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(names))
+        !self.blacklist.match_name(name)
+            && self.allowed.as_ref().is_none_or(|rules| rules.match_name(name))
     }
 
     /// Returns `true` if a tool may be called: its name, or one of its tags, is permitted, and
     /// neither these nor its old names are on the blacklist.
     pub(crate) fn permit_tool(&self, tool: &ToolDefinition) -> bool {
-        !self.blacklist.iter().any(|rule| rule.covers(tool))
-            && self
-                .allowed
-                .as_ref()
-                .is_none_or(|rules| rules.iter().any(|rule| rule.matches_tool(tool)))
+        !self.blacklist.cover(tool)
+            && self.allowed.as_ref().is_none_or(|rules| rules.match_tool(tool))
     }
 
     /// Adds other rules: a tool that either forbids is forbidden.
     pub(crate) fn extend(&mut self, other: &Self) {
-        for rule in &other.blacklist {
-            if !self.blacklist.contains(rule) {
-                self.blacklist.push(rule.clone());
-            }
+        if self.blacklist.is_empty() {
+            self.blacklist = other.blacklist.clone();
+            return;
+        }
+        for rule in other.blacklist.rules() {
+            self.blacklist.insert(rule.clone());
         }
     }
 
@@ -159,14 +176,12 @@ impl Rules {
 
     /// Returns the rules of the blacklist, in lower case.
     pub(crate) fn blacklisted(&self) -> Vec<String> {
-        self.blacklist.iter().map(ToString::to_string).collect()
+        self.blacklist.rules().into_iter().map(ToString::to_string).collect()
     }
 
-    pub(crate) fn lift(&mut self, pattern: &str) -> bool {
-        let rule = ToolRule::new(pattern);
-        let before = self.blacklist.len();
-        self.blacklist.retain(|own| *own != rule);
-        self.blacklist.len() < before
+    /// Removes a rule of the blacklist, and returns `true` if there was one.
+    pub(crate) fn lift(&mut self, rule: &ToolRule) -> bool {
+        self.blacklist.remove(rule)
     }
 }
 

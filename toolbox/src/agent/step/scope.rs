@@ -9,7 +9,7 @@ use crate::agent::run_scope::NestedRuns;
 use crate::collection::ToolBox;
 use crate::context::keeper::ResultTokens;
 use crate::context::question_desk::{GivenAnswer, QuestionDesk};
-use crate::context::rules::Rules;
+use crate::context::rules::{Rules, ToolRule};
 use crate::context::{Answer, PendingQuestion, Taint, ToolContext};
 
 /// The context of each call of a run, and the taint of the conversation.
@@ -106,7 +106,7 @@ impl CallScope {
     pub(super) fn leave_out(&mut self, names: Vec<String>) {
         let mut rules = Rules::default();
         for name in &names {
-            rules.blacklist(name);
+            rules.blacklist(ToolRule::new(name));
         }
         self.context = self.context.clone().with_rules(&rules);
         self.left_out = names;

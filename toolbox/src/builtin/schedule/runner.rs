@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::clock::{Clock, SystemClock};
 use super::repeat::RepeatRule;
 use super::store::{Schedule, Store};
-use crate::context::rules::Rules;
+use crate::context::rules::{Rules, ToolRule};
 use crate::context::{Taint, ToolContext};
 use crate::store::StoreError;
 
@@ -48,7 +48,7 @@ impl Occurrence {
         let context = ToolContext::new().with(schedule.owner.clone()).with(run).unattended();
         let mut rules = Rules::default();
         for name in &schedule.denied {
-            rules.blacklist(name);
+            rules.blacklist(ToolRule::new(name));
         }
         let context = context.with_rules(&rules);
         let context =
