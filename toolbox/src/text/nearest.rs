@@ -1,7 +1,5 @@
 //! Search for the name that was probably meant.
 
-use crate::sort::sorted_order;
-
 /// Longer names are not compared: they are rarely misspelled, and the comparison is quadratic.
 const LONGEST: usize = 64;
 
@@ -28,20 +26,27 @@ pub(crate) fn nearest_n<'a>(
 }
 
 fn ranked<'a>(name: &str, candidates: &mut dyn Iterator<Item = &'a str>, n: usize) -> Vec<&'a str> {
-    if is_too_long(name) {
+    let mut best: Vec<(usize, &str)> = Vec::new();
+    if is_too_long(name) || n == 0 {
         return Vec::new();
     }
-    let near = |candidate: &str| {
-        if is_too_long(candidate) {
-            return None;
+    let mut ruler = Ruler::default();
+    for candidate in candidates {
+        // Once there are enough, only a nearer one counts.
+        let below = if best.len() < n { usize::MAX } else { best[n - 1].0 };
+        if below == 0 {
+            break;
         }
-        let (name, candidate) = without_common_words(name, candidate);
-        distance_within(&fold(name)?, &fold(candidate)?)
-    };
-    let ranked: Vec<(usize, &str)> =
-        candidates.filter_map(|candidate| Some((near(candidate)?, candidate))).collect();
-    let order = sorted_order(ranked.len(), &|a, b| ranked[a].0.cmp(&ranked[b].0));
-    order.into_iter().take(n).map(|at| ranked[at].1).collect()
+        if is_too_long(candidate) {
+            continue;
+        }
+        let (own, other) = without_common_words(name, candidate);
+        if let Some(distance) = ruler.distance(own, other, below) {
+            best.insert(best.partition_point(|near| near.0 <= distance), (distance, candidate));
+            best.truncate(n);
+        }
+    }
+    best.into_iter().map(|near| near.1).collect()
 }
 
 /// Returns two names without the words that both begin with, as long as something is left of each.
@@ -62,42 +67,84 @@ fn is_too_long(name: &str) -> bool {
     name.len() > LONGEST * 4
 }
 
-/// Returns the letters and digits of a name, in lower case.
-fn fold(name: &str) -> Option<Vec<char>> {
-    let mut folded = Vec::new();
+/// Measures how far names are apart, in memory that is kept from one pair to the next.
+#[derive(Default)]
+struct Ruler {
+    a: Vec<char>,
+    b: Vec<char>,
+    /// The last rows of the table of distances: the one before the last, the last, and the next.
+    rows: [Vec<usize>; 3],
+}
+
+impl Ruler {
+    /// Returns how far two names are apart; `None` if they are not near, or not below a distance.
+    fn distance(&mut self, a: &str, b: &str, below: usize) -> Option<usize> {
+        let (folded_a, folded_b) = (fold(a, &mut self.a), fold(b, &mut self.b));
+        if !folded_a || !folded_b {
+            return None;
+        }
+        let (a, b) = (&*self.a, &*self.b);
+        let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+        let longer = long.len() - short.len();
+        let most = (long.len().max(3) / 3).min(short.len() - 1).min(below.saturating_sub(1));
+        if longer <= most
+            && let Some(distance) = distance_within(a, b, most, &mut self.rows)
+        {
+            return Some(distance);
+        }
+        let far = LONGEST + longer;
+        let is_contained = || long.windows(short.len()).any(|part| part == short);
+        (far < below && short.len() >= 3 && is_contained()).then_some(far)
+    }
+}
+
+/// Writes the letters and digits of a name, in lower case; returns `false` if there are none, or
+/// too many.
+fn fold(name: &str, folded: &mut Vec<char>) -> bool {
+    folded.clear();
     for c in name.chars().filter(|c| c.is_alphanumeric()) {
         folded.extend(c.to_lowercase());
     }
-    (!folded.is_empty() && folded.len() <= LONGEST).then_some(folded)
+    !folded.is_empty() && folded.len() <= LONGEST
 }
 
-fn distance_within(a: &[char], b: &[char]) -> Option<usize> {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    let limit = long.len().max(3) / 3;
-    if long.len() - short.len() <= limit {
-        let distance = distance(a, b);
-        if distance <= limit && distance < short.len() {
-            return Some(distance);
-        }
+/// Returns the restricted Damerau-Levenshtein distance (optimal string alignment) of two names
+/// whose lengths differ by `most` at most, if it is no more than that.
+fn distance_within(
+    a: &[char],
+    b: &[char],
+    most: usize,
+    [before, last, row]: &mut [Vec<usize>; 3],
+) -> Option<usize> {
+    // What is further from the diagonal than `most` is further apart, too.
+    let beyond = most + 1;
+    for all in [&mut *before, &mut *last, &mut *row] {
+        all.clear();
+        all.resize(b.len() + 1, beyond);
     }
-    let contained = short.len() >= 3 && long.windows(short.len()).any(|part| part == short);
-    contained.then(|| LONGEST + long.len() - short.len())
-}
-
-/// Returns the restricted Damerau-Levenshtein distance (optimal string alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (j, distance) in last.iter_mut().enumerate().take(beyond) {
+        *distance = j;
+    }
     for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
+        let (first, end) = (i.saturating_sub(most).max(1), (i + most).min(b.len()));
+        row.fill(beyond);
+        row[0] = i.min(beyond);
+        let mut least = row[0];
+        for j in first..=end {
             let changed = usize::from(a[i - 1] != b[j - 1]);
-            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
+            let mut own = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
+                own = own.min(before[j - 2] + 1);
             }
+            row[j] = own.min(beyond);
+            least = least.min(row[j]);
         }
-        before = std::mem::replace(&mut last, row);
+        // A swap looks back by two rows, and no other step gets nearer again.
+        if least > most && last.iter().all(|distance| *distance > most) {
+            return None;
+        }
+        std::mem::swap(before, last);
+        std::mem::swap(last, row);
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|distance| *distance <= most)
 }

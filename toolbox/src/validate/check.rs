@@ -135,6 +135,13 @@ impl<'a> Checker<'a> {
             return;
         }
         match schema {
+            // Most leaves say no more than their type.
+            Value::Object(map) if node.is_scalar() && schema::says_only_type(map) => {
+                let types = JsonKinds::of_type(map);
+                if !types.meets(JsonKinds::of(node)) {
+                    self.wrong_type(node, types);
+                }
+            }
             Value::Object(map) => {
                 if let Some(known) = self.memo.faults(node, schema)
                     && (known.count == 0 || known.described || !self.describing)

@@ -118,6 +118,10 @@ impl<'a> Node<'a> {
         }
     }
 
+    pub(super) fn is_scalar(self) -> bool {
+        !matches!(self.kind(), JsonKind::Array | JsonKind::Object)
+    }
+
     pub(super) fn span(self) -> Range<usize> {
         let start = self.start();
         let end = match self.kind() {
@@ -283,16 +287,17 @@ pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, ParseError
     if u32::try_from(text.len()).is_err() {
         return Err(ParseError::TooLarge);
     }
-    JsonParser {
-        text,
-        bytes: text.as_bytes(),
-        at: 0,
-        tape: Vec::new(),
-        open: Vec::new(),
-        flaws: Vec::new(),
-        depth,
+    JsonParser::new(text, depth).run()
+}
+
+/// Returns `true` for the text of a number, `true`, `false` or `null`, without space.
+pub(super) fn is_scalar(text: &str) -> bool {
+    if matches!(text, "true" | "false" | "null") {
+        return true;
     }
-    .run()
+    let mut parser = JsonParser::new(text, 0);
+    let is_begun = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    is_begun && parser.number().is_ok() && parser.at == text.len()
 }
 
 struct JsonParser<'a> {
@@ -307,6 +312,11 @@ struct JsonParser<'a> {
 }
 
 impl<'a> JsonParser<'a> {
+    fn new(text: &'a str, depth: usize) -> Self {
+        let (tape, open, flaws) = (Vec::new(), Vec::new(), Vec::new());
+        Self { text, bytes: text.as_bytes(), at: 0, tape, open, flaws, depth }
+    }
+
     fn run(mut self) -> Result<Document<'a>, ParseError> {
         let mut want = Want::Value;
         loop {

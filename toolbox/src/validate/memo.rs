@@ -1,9 +1,9 @@
 //! Results of a check that may be asked for again: an alternative is counted, explained, and looked
 //! through for the names it declares, and each of them looks at everything below it.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use serde_json::Value;
 
 use super::json::Node;

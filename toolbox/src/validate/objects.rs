@@ -1,8 +1,7 @@
 //! The fields of an object: those that are there, those that are missing, and names that nobody
 //! declares.
 
-use std::collections::HashSet;
-
+use foldhash::{HashSet, HashSetExt as _};
 use serde_json::{Map, Value};
 
 use super::check::{Checker, PathStep};
@@ -13,6 +12,9 @@ use super::wrapped;
 use crate::call::{Fault, FaultKind};
 use crate::schema::Keywords as _;
 use crate::text::{nearest, nearest_n, push_key, quote};
+
+/// The required names that are looked up one by one, without a table of them.
+const FEW: usize = 8;
 
 impl<'a> Checker<'a> {
     /// Checks the fields of an object, and returns those that an alternative declares which was not
@@ -125,14 +127,17 @@ impl<'a> Checker<'a> {
 
     pub(super) fn required(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         let Some(Value::Array(required)) = map.keyword("required") else { return };
-        let mut absent: HashSet<&str> = required.iter().filter_map(Value::as_str).collect();
-        for (key, _) in node.fields() {
-            if absent.is_empty() {
-                return;
+        let names = || required.iter().filter_map(Value::as_str);
+        let mut absent: HashSet<&str> = HashSet::new();
+        if required.len() <= FEW {
+            absent.extend(names().filter(|name| node.field(name).is_none()));
+        } else {
+            absent.extend(names());
+            for (key, _) in node.fields() {
+                absent.remove(&*key.string());
             }
-            absent.remove(&*key.string());
         }
-        for name in required.iter().filter_map(Value::as_str).filter(|name| absent.contains(name)) {
+        for name in names().filter(|name| absent.contains(name)) {
             let property =
                 map.keyword("properties").and_then(|properties| properties.keyword(name));
             self.missing(name, property.map(|property| schema::describe(property, self.refs)));

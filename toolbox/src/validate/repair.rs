@@ -8,14 +8,13 @@ use crate::schema::{Keywords as _, TimeType, write_as_text};
 use crate::text::quote;
 use serde_json::Value;
 
-use super::check::Checker;
 use super::disclosure::{Disclosed, Disclosure, PathOrigin, PathSegment};
 use super::json;
 use super::json::{JsonKind, Node};
 use super::references::References;
 use super::schema::{self, JsonKinds};
 use super::unions::{only_key, tag_name, tag_value};
-use super::value::show;
+use super::value::{RECEIVED, show};
 use super::{ValidationLimits, bound};
 use crate::call::Repair;
 
@@ -139,14 +138,14 @@ impl<'s> Mender<'s> {
                 out.push(']');
             }
             JsonKind::Number if self.is_time(node, schemas) => {
-                self.note("read the number as seconds");
+                self.note(|| "read the number as seconds");
                 out.push('"');
                 out.push_str(node.source());
                 out.push('"');
             }
             JsonKind::Object if self.is_time(node, schemas) => match time_text(node) {
                 Some(text) => {
-                    self.note("read the object as the time that it holds");
+                    self.note(|| "read the object as the time that it holds");
                     out.push_str(&text);
                 }
                 None => out.push_str(node.source()),
@@ -178,12 +177,12 @@ impl<'s> Mender<'s> {
             let below = field_schemas(&schemas, &name);
             if self.path.is_empty() && stands_for_nothing(&name, value, &schemas) {
                 let what = "left out a value that stands for no arguments";
-                self.below(PathSegment::Name(name.into_owned().into()), |m| m.note(what));
+                self.below(PathSegment::Name(name.into_owned().into()), |m| m.note(|| what));
                 continue;
             }
             if value.kind() == JsonKind::Null && self.may_leave_out(&schemas, &name, &below) {
                 self.below(PathSegment::Name(name.into_owned().into()), |m| {
-                    m.note(Repair::NULL_LEFT_OUT);
+                    m.note(|| Repair::NULL_LEFT_OUT);
                 });
                 continue;
             }
@@ -226,29 +225,28 @@ impl<'s> Mender<'s> {
             Some(b'-' | b'0'..=b'9') if content.len() == bytes.len() => JsonKinds::NUMBER,
             _ => JsonKinds::NONE,
         };
-        let document = kinds
-            .meets(holds)
-            .then(|| {
-                // The content may nest as deep as a whole document; if both together are too deep,
-                // the check of the repaired text refuses them.
-                bound(&content, self.bounds)
-                    .is_none()
-                    .then(|| json::parse(&content, self.bounds.depth).ok())?
-            })
-            .flatten();
-        match document {
-            Some(inner) if holds.meets(JsonKinds::OBJECT | JsonKinds::ARRAY) => {
-                let what = if holds == JsonKinds::OBJECT { "object" } else { "array" };
-                self.note(format!("read the string as the JSON {what} it holds"));
-                self.write(inner.root(), schemas, out);
-            }
-            Some(inner) if self.accepts(inner.root(), schemas) => {
-                let what = if holds == JsonKinds::BOOL { "the value" } else { "the number" };
-                self.note_reading(node, &format!("{what} {}", show(inner.root())));
-                out.push_str(&content);
-            }
-            _ => out.push_str(node.source()),
+        if !kinds.meets(holds) {
+            return out.push_str(node.source());
         }
+        if holds.meets(JsonKinds::BOOL | JsonKinds::NUMBER) {
+            if !json::is_scalar(&content) {
+                return out.push_str(node.source());
+            }
+            // Whether the value is one of those that the schema takes says the check afterwards.
+            let what = if holds == JsonKinds::BOOL { "the value" } else { "the number" };
+            self.note_reading(node, || format!("{what} {}", quote(&content, RECEIVED)));
+            return out.push_str(&content);
+        }
+        // The content may nest as deep as a whole document; if both together are too deep, the
+        // check of the repaired text refuses them.
+        let inner = bound(&content, self.bounds)
+            .is_none()
+            .then(|| json::parse(&content, self.bounds.depth).ok())
+            .flatten();
+        let Some(inner) = inner else { return out.push_str(node.source()) };
+        let what = if holds == JsonKinds::OBJECT { "object" } else { "array" };
+        self.note(|| format!("read the string as the JSON {what} it holds"));
+        self.write(inner.root(), schemas, out);
     }
 
     /// Writes a listed value in the case of the schema, which providers do not guarantee.
@@ -262,7 +260,7 @@ impl<'s> Mender<'s> {
         match meant {
             Some(meant) => {
                 let quoted = Value::from(meant).to_string();
-                self.note_reading(node, &quote(&quoted, 60));
+                self.note_reading(node, || quote(&quoted, 60));
                 out.push_str(&quoted);
             }
             None => out.push_str(node.source()),
@@ -271,14 +269,6 @@ impl<'s> Mender<'s> {
 
     fn kinds(&self, schemas: &[&Value]) -> JsonKinds {
         schemas.iter().fold(JsonKinds::ALL, |kinds, s| kinds & schema::kinds(s, self.refs))
-    }
-
-    fn accepts(&mut self, node: Node<'_>, schemas: &[&Value]) -> bool {
-        schemas.iter().all(|s| {
-            let (holds, left) = Checker::new(self.refs, "", self.budget).accepts(node, s);
-            self.budget = left;
-            holds
-        })
     }
 
     /// Returns the schemas that hold for a value in place: references followed, `allOf` spread, and
@@ -334,19 +324,19 @@ impl<'s> Mender<'s> {
         origin.disclose(self.path.iter().cloned())
     }
 
-    fn note_reading(&mut self, node: Node<'_>, as_what: &str) {
-        if self.disclose().value == Disclosure::All {
-            self.note(format!("read the string {} as {as_what}", show(node)));
+    fn note_reading(&mut self, node: Node<'_>, as_what: impl FnOnce() -> String) {
+        if self.repairs.len() < LISTED && self.disclose().value == Disclosure::All {
+            self.note(|| format!("read the string {} as {}", show(node), as_what()));
         } else {
-            self.note("read the string as the value it spells");
+            self.note(|| "read the string as the value it spells");
         }
     }
 
-    fn note(&mut self, what: impl Into<String>) {
+    fn note<T: Into<String>>(&mut self, what: impl FnOnce() -> T) {
         if self.repairs.len() >= LISTED {
             self.more += 1;
         } else {
-            self.repairs.push(Repair::new(self.disclose().path, what));
+            self.repairs.push(Repair::new(self.disclose().path, what()));
         }
     }
 }

@@ -165,6 +165,13 @@ pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
     schema.keyword(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// Returns `true` for a schema that demands nothing of a scalar but its type.
+pub(super) fn says_only_type(schema: &Map<String, Value>) -> bool {
+    schema.keys().all(|keyword| {
+        matches!(&**keyword, "type" | "format" | "description" | "title" | "default" | "examples")
+    })
+}
+
 /// Returns the kinds of value that a schema may accept; all kinds, if the query would be too long.
 pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> JsonKinds {
     kinds_within(schema, refs, &mut { FUEL }, 0)
