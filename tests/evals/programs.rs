@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::programs::run(&[("toolbox-program", || {
-        toolbox::cli::program_with((), &[toolbox_openapi::cli::COMMAND])
+        toolbox::cli::program_with((), &[toolbox_eval::cli::command::<()>()])
     })])
 }

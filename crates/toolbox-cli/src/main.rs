@@ -2,14 +2,17 @@
 
 use std::process::ExitCode;
 
+#[cfg(not(feature = "scripts"))]
+type Extension = ();
+#[cfg(feature = "scripts")]
+type Extension = toolbox_script::ProgramScripts;
+
 fn main() -> ExitCode {
-    #[cfg(feature = "scripts")]
-    let extension = toolbox_script::ProgramScripts;
-    #[cfg(not(feature = "scripts"))]
-    let extension = ();
     let commands = [
+        #[cfg(feature = "evals")]
+        toolbox_eval::cli::command::<Extension>(),
         #[cfg(feature = "openapi")]
         toolbox_openapi::cli::COMMAND,
     ];
-    toolbox::cli::program_with(extension, &commands)
+    toolbox::cli::program_with(Extension::default(), &commands)
 }

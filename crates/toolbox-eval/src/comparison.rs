@@ -75,6 +75,12 @@ impl Comparison {
         Self::of_pairs(pairs, unpaired)
     }
 
+    /// Returns `true` if the second report is shown to be worse than the first.
+    #[must_use]
+    pub fn is_worse(&self) -> bool {
+        self.difference == Difference::Worse
+    }
+
     fn of_pairs(pairs: Vec<(String, PassRate, PassRate)>, unpaired: Vec<String>) -> Self {
         let counts = |rate: &PassRate| (rate.passed, rate.runs);
         let both: Vec<_> =
