@@ -24,7 +24,8 @@ fn made_call(call: &ToolCall, result: &ToolResult) -> MadeCall {
         Ok(arguments) => (call.name.clone(), arguments),
         Err(text) => (call.name.clone(), text),
     };
-    MadeCall { name, arguments, code: result.code().map(str::to_owned) }
+    let repairs = result.repairs().iter().map(ToString::to_string).collect();
+    MadeCall { name, arguments, code: result.code().map(str::to_owned), repairs }
 }
 
 /// Reads arguments; text that is no JSON is kept as a text.

@@ -105,11 +105,11 @@ fn run<E: ProgramExtension + Default>(words: Vec<OsString>) -> ExitCode {
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return complain(&format!("error: the runtime cannot be started: {error}"), 1),
+        Err(error) => return failed((format!("the runtime cannot be started: {error}"), 1)),
     };
     let exit = match runtime.block_on(ended::<E>(&line)) {
         Ok(passes) => ExitCode::from(u8::from(!passes)),
-        Err((message, exit)) => complain(&format!("error: {message}"), exit),
+        Err(failure) => failed(failure),
     };
     // A tool that blocks does not delay the exit.
     runtime.shutdown_background();
@@ -131,7 +131,7 @@ async fn ended<E: ProgramExtension + Default>(line: &Line) -> Result<bool, Failu
     let tools = if needs_box(&suite) || other.is_some_and(needs_box) {
         let tools = ConfiguredTools::connect(line.config.clone(), E::default()).await;
         let tools = tools.ok_or((String::new(), INTERRUPTED))?;
-        tools.problems().iter().for_each(|problem| drop(complain(problem, 0)));
+        tools.problems().into_iter().for_each(complain);
         Some(tools)
     } else {
         None
@@ -228,7 +228,7 @@ async fn report_of(
         eval = eval.judge(judge);
     }
     if std::io::stderr().is_terminal() {
-        eval = eval.on_progress(|done, all| drop(complain(&format!("{done} of {all} runs"), 0)));
+        eval = eval.on_progress(|done, all| complain(&format!("{done} of {all} runs")));
     }
     eval.run().await.map_err(|error| (error.to_string(), CONFIG))
 }
@@ -266,9 +266,14 @@ fn print(text: &str) {
 }
 
 #[allow(clippy::print_stderr, reason = "this is a command")]
-fn complain(text: &str, exit: u8) -> ExitCode {
-    if text != "error: " {
-        eprintln!("{text}");
+fn complain(text: &str) {
+    eprintln!("{text}");
+}
+
+fn failed((message, exit): Failure) -> ExitCode {
+    // An interrupted command says nothing.
+    if !message.is_empty() {
+        complain(&format!("error: {message}"));
     }
     exit.into()
 }

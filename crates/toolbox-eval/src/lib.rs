@@ -51,6 +51,8 @@
 mod evals_page {}
 
 mod calls;
+#[cfg(feature = "cli")]
+pub mod cli;
 
 mod comparison;
 mod eval;

@@ -87,6 +87,9 @@ pub struct MadeCall {
     /// The code of the failure, if the call failed, such as `args.missing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// The repairs of its arguments before the tool ran, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
 }
 
 /// Something that was not as expected.
