@@ -21,6 +21,8 @@ fn requests() -> Suite {
         ("Which temperature has Rome?", "get_weather"),
         ("Show the forecast for Madrid", "get_weather"),
         ("Give me the weather of Paris", "get_weather"),
+        ("Rain or no rain in Kyiv?", "get_weather"),
+        ("Which temperature will it be at noon?", "get_weather"),
         ("Is there rain over this city?", "get_weather"),
         ("Write an email to Ada", "send_mail"),
         ("Which exchange rate has the euro today?", "convert_money"),
@@ -54,13 +56,10 @@ async fn scored(toolbox: ToolBox) -> Report {
 async fn a_worse_description_is_caught() {
     let good = scored(described(TOOLS[0].1)).await;
     good.assert_passes(1.0);
-    let worse = scored(described("Calls the meteo endpoint.")).await;
+    let worse = scored(described("Calls a meteo endpoint.")).await;
     let comparison = Comparison::of(&good, &worse);
     assert_eq!(comparison.difference, Difference::Worse, "{comparison}");
-    assert!(
-        comparison.to_string().ends_with("worse (p = 0.0312)") || comparison.changed.len() > 6,
-        "{comparison}"
-    );
+    assert!(comparison.to_string().ends_with("worse (p = 0.0156)"), "{comparison}");
     assert_eq!(Comparison::of(&worse, &good).difference, Difference::Better);
     assert_eq!(Comparison::of(&good, &good).difference, Difference::NotShown);
     let panic = std::panic::catch_unwind(|| worse.assert_passes(0.9)).unwrap_err();

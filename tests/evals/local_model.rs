@@ -13,8 +13,6 @@ use toolbox::provider::OpenAi;
 use toolbox::{BoxFuture, Tool, ToolBox};
 use toolbox_eval::{Eval, FaultKind, RunReport, Suite};
 
-use crate::bounded::tokio;
-
 const SAMPLE: &str = include_str!("../../crates/toolbox-eval/samples/requests.yaml");
 
 /// The tools that a request offers.

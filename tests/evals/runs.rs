@@ -66,7 +66,7 @@ fn kinds(report: &Report) -> Vec<Option<FaultKind>> {
 #[tokio::test]
 async fn each_case_runs_as_often_as_asked_within_the_bound() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let tool = Tool::new("a", "Does a").call_async({
+    let tool = Tool::new("alpha", "Does alpha").call_async({
         let (now, most) = (Arc::clone(&now), Arc::clone(&most));
         move |_| {
             let (now, most) = (Arc::clone(&now), Arc::clone(&most));
@@ -79,8 +79,8 @@ async fn each_case_runs_as_often_as_asked_within_the_bound() {
         }
     });
     let suite = suite(json!({"name": "x", "runs": 7, "cases": [
-        {"name": "1", "request": "do a", "calls": [{"name": "a"}]},
-        {"name": "2", "request": "do a again", "calls": [{"name": "b"}]},
+        {"name": "1", "request": "Do alpha", "calls": [{"name": "alpha"}]},
+        {"name": "2", "request": "Do alpha again", "calls": [{"name": "beta"}]},
     ]}));
     let progress = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&progress);
@@ -158,7 +158,7 @@ async fn panics_and_hangs_of_tools_and_models_fail_their_runs_alone() {
         ("breaks", calling("breaks"), FaultKind::Panicked),
         ("hangs", calling("hangs"), FaultKind::TimedOut),
         ("", shared(Silent), FaultKind::TimedOut),
-        ("", panicking, FaultKind::Panicked),
+        ("", panicking, FaultKind::Model),
         ("blocks", calling("blocks"), FaultKind::TimedOut),
     ] {
         let eval = Eval::new(one(name), model)

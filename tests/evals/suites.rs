@@ -84,7 +84,7 @@ fn a_fault_in_a_suite_is_reported_with_its_line() {
             format!("name: x\ntools: [{{name: a, description: c}}, {{name: a, description: d}}]\n{case}"),
             vec!["`a`"],
         ),
-        (String::new(), vec!["name"]),
+        (String::new(), vec!["end of input"]),
         ("[".repeat(10_000), vec![""]),
         ("{\"a\":".repeat(10_000), vec!["recursion limit"]),
         ("a: &a [x, x]\nb: &b [*a, *a]\n".into(), vec!["line 1"]),
