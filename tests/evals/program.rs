@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 use support::Scratch;
-use support::web::{Reply, Request, serve};
+use support::web::{Reply, Request, legacy, serve};
 
 use crate::LIMIT;
 use crate::bounded::tokio;
@@ -22,8 +22,8 @@ async fn run(folder: &Path, words: &[&str]) -> (String, String, Option<i32>) {
     (text(&stdout), text(&stderr), status.code())
 }
 
-/// A server with chat completions that calls the first tool whose description has the last word of
-/// the request, and then answers.
+/// A server with chat completions that calls the first tool whose name or description has the last
+/// word of the request, and then answers.
 async fn model() -> String {
     let (url, _) = serve(|request: &Request| Reply::Json(200, completion(&request.body))).await;
     url.trim_end_matches("/mcp").to_owned() + "/v1#words"
@@ -35,7 +35,8 @@ fn completion(body: &Value) -> Value {
     let word = asked["content"].as_str().unwrap().rsplit(' ').next().unwrap().to_owned();
     let tools = body["tools"].as_array().cloned().unwrap_or_default();
     let is_meant = |tool: &&Value| {
-        tool["function"]["description"].as_str().is_some_and(|text| text.contains(&word))
+        let texts = [&tool["function"]["name"], &tool["function"]["description"]];
+        texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains(&word)))
     };
     let called = messages.iter().any(|message| message["role"] == "tool");
     let message = match tools.iter().find(is_meant).filter(|_| !called) {
@@ -143,32 +144,10 @@ async fn models_are_named_by_the_suite_or_the_command_line() {
 async fn the_tools_are_those_of_the_configuration_where_the_suite_has_none() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let offered = |request: &Request| match request.body["method"].as_str() {
-        Some("tools/list") => Reply::Json(
-            200,
-            json!({"jsonrpc": "2.0", "id": request.body["id"], "result": {"tools": [
-                {"name": "forecast", "description": "Returns the weather", "inputSchema": {"type": "object"}},
-            ]}}),
-        ),
-        Some("tools/call") => Reply::Json(
-            200,
-            json!({"jsonrpc": "2.0", "id": request.body["id"], "result": {
-                "content": [{"type": "text", "text": "rain"}],
-            }}),
-        ),
-        Some("initialize") => Reply::Json(
-            200,
-            json!({"jsonrpc": "2.0", "id": request.body["id"], "result": {
-                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "s", "version": "1"},
-            }}),
-        ),
-        _ => Reply::Json(202, json!({})),
-    };
-    let (url, seen) = serve(offered).await;
+    let (url, seen) = serve(legacy).await;
     let config = json!({"mcp": {"meteo": {"url": url}}});
     std::fs::write(folder.join("toolbox.jsonc"), config.to_string()).unwrap();
-    let case = json!({"request": "Tell me the weather", "calls": [{"name": "meteo_forecast"}]});
+    let case = json!({"request": "Call json", "calls": [{"name": "meteo_json"}]});
     let suite = json!({"name": "s", "model": model().await, "cases": [case]});
     std::fs::write(folder.join("s.json"), suite.to_string()).unwrap();
     let (stdout, stderr, status) = run(folder, &["s.json", "--config", "toolbox.jsonc"]).await;

@@ -154,16 +154,17 @@ async fn panics_and_hangs_of_tools_and_models_fail_their_runs_alone() {
         shared(ScriptedModel::new().respond(reply).forever())
     };
     let panicking = shared(FnModel::new(|_| panic!("the model is out of order")));
-    for (name, model, expected) in [
-        ("breaks", calling("breaks"), FaultKind::Panicked),
-        ("hangs", calling("hangs"), FaultKind::TimedOut),
-        ("", shared(Silent), FaultKind::TimedOut),
-        ("", panicking, FaultKind::Model),
-        ("blocks", calling("blocks"), FaultKind::TimedOut),
+    let (short, long) = (Duration::from_millis(300), crate::LIMIT);
+    for (name, model, limit, expected) in [
+        ("breaks", calling("breaks"), long, FaultKind::Panicked),
+        ("hangs", calling("hangs"), short, FaultKind::TimedOut),
+        ("", shared(Silent), short, FaultKind::TimedOut),
+        ("", panicking, long, FaultKind::Model),
+        ("blocks", calling("blocks"), short, FaultKind::TimedOut),
     ] {
         let eval = Eval::new(one(name), model)
             .toolbox(ToolBox::from(tools![breaks, hangs, blocks]))
-            .time_limit(Duration::from_millis(300));
+            .time_limit(limit);
         let began = std::time::Instant::now();
         let report = report(eval).await;
         assert_eq!(kinds(&report), [Some(expected); 3], "{name} {report}");

@@ -86,7 +86,10 @@ fn a_fault_in_a_suite_is_reported_with_its_line() {
         ),
         (String::new(), vec!["end of input"]),
         ("[".repeat(10_000), vec![""]),
-        ("{\"a\":".repeat(10_000), vec!["recursion limit"]),
+        (
+            format!(r#"{{"tools": [{{"input_schema": {}"#, "[".repeat(10_000)),
+            vec!["recursion limit"],
+        ),
         ("a: &a [x, x]\nb: &b [*a, *a]\n".into(), vec!["line 1"]),
     ] {
         let error = Suite::parse(&text).unwrap_err().to_string();
