@@ -141,7 +141,7 @@ async fn a_real_model_panics_nothing_and_runs_no_call_that_it_did_not_make() {
         let eval = Eval::new(own, model.clone()).toolbox(ToolBox::from(tools)).time_limit(RUN);
         let eval = eval.agent(move |agent| {
             let agent = agent.tool_choice(choice.clone()).max_iterations(2);
-            agent.option("max_tokens", 80).option("temperature", 0.8)
+            agent.option("max_tokens", 200).option("temperature", 0.8)
         });
         let ended = tokio::time::timeout(2 * RUN, eval.run()).await;
         let report = ended.expect("no run hangs").unwrap();

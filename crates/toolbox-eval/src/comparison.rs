@@ -39,11 +39,11 @@ pub struct Comparison {
     pub unpaired: Vec<String>,
     /// The probability of such a difference, or of a larger one, if there is none.
     pub p: f64,
-    /// What is shown.
+    /// The difference that is shown.
     pub difference: Difference,
 }
 
-/// What a comparison shows of the second report.
+/// The difference that a comparison shows of the second report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {

@@ -58,7 +58,7 @@ pub struct CaseReport {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunReport {
-    /// What was not as expected; none if the run passed.
+    /// The faults; none if the run passed.
     #[serde(default)]
     pub faults: Vec<Fault>,
     /// The calls of the model, in their order.

@@ -115,7 +115,7 @@ pub struct Case {
     /// `true` if no call may be made. Default `false`.
     #[serde(default)]
     pub no_calls: bool,
-    /// What is expected of the answer. Default: any answer.
+    /// The expectation of the answer. Default: any answer.
     #[serde(default)]
     pub answer: Option<ExpectedAnswer>,
 }
@@ -148,7 +148,7 @@ pub enum Order {
     Exact,
 }
 
-/// What is expected of an answer. All parts must hold.
+/// An expectation of an answer. All parts must hold.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
