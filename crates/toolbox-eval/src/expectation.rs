@@ -33,17 +33,17 @@ pub(crate) fn call_faults(case: &Case, made: &[MadeCall]) -> Vec<Fault> {
 pub(crate) fn answer_faults(expected: &ExpectedAnswer, answer: &str) -> Vec<Fault> {
     let missing = expected.contains.iter().filter(|part| !contains_text(answer, part));
     let mut faults: Vec<Fault> = missing
-        .map(|part| wrong_answer(format!("the answer does not contain {part:?}"), answer))
+        .map(|part| wrong_answer(&format!("the answer does not contain {part:?}"), answer))
         .collect();
     if let Some(pattern) = &expected.regex
         && !pattern.is_match(answer)
     {
-        faults.push(wrong_answer(format!("the answer does not match `{pattern}`"), answer));
+        faults.push(wrong_answer(&format!("the answer does not match `{pattern}`"), answer));
     }
     faults
 }
 
-fn wrong_answer(what: String, answer: &str) -> Fault {
+fn wrong_answer(what: &str, answer: &str) -> Fault {
     Fault::new(FaultKind::WrongAnswer, format!("{what}: {:?}", cut(answer)))
 }
 

@@ -259,7 +259,7 @@ impl Report {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the report as JUnit XML: a test for each case, which fails if its pass rate is below
+    /// Returns the report as `JUnit` XML: a test for each case, which fails if its pass rate is below
     /// that of the suite.
     #[must_use]
     pub fn to_junit(&self) -> String {

@@ -8,6 +8,9 @@ const Z: f64 = 1.959_963_984_540_054;
 /// The most units of the distribution of a paired test, to either side.
 const MAX_UNITS: u64 = 20_000;
 
+/// The runs of a case in two reports, each `(passed, runs)`.
+type Pair = ((u32, u32), (u32, u32));
+
 /// A share of runs that passed, with its 95 % confidence interval (Wilson 1927).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -81,9 +84,7 @@ fn independent_runs(cases: &[(u32, u32)]) -> f64 {
 /// Returns the probability that differences of pairs, with signs that chance set, add up to at
 /// least as much as these do, to either side: an exact sign-flip test. For one run of each case it
 /// is `McNemar`'s exact test.
-///
-/// A pair is `((passed, runs), (passed, runs))`.
-pub(crate) fn paired_p(pairs: &[((u32, u32), (u32, u32))]) -> f64 {
+pub(crate) fn paired_p(pairs: &[Pair]) -> f64 {
     let differences = units(pairs);
     let observed: i64 = differences.iter().sum();
     let reach: i64 = differences.iter().map(|difference| difference.abs()).sum();
@@ -106,10 +107,10 @@ pub(crate) fn paired_p(pairs: &[((u32, u32), (u32, u32))]) -> f64 {
 }
 
 /// Returns the difference of each pair in whole units: a run where all cases have as many runs.
-fn units(pairs: &[((u32, u32), (u32, u32))]) -> Vec<i64> {
+fn units(pairs: &[Pair]) -> Vec<i64> {
     let first = pairs.first().map_or(1, |(one, _)| one.1);
     let alike = pairs.iter().all(|(one, other)| one.1 == first && other.1 == first);
-    let of = |((a, n), (b, m)): &((u32, u32), (u32, u32))| {
+    let of = |((a, n), (b, m)): &Pair| {
         let [a, n, b, m] = [*a, *n, *b, *m].map(i64::from);
         // Rates of different runs are compared in ten-thousandths.
         if alike { b - a } else { (b * 10_000 / m.max(1)) - (a * 10_000 / n.max(1)) }

@@ -62,6 +62,6 @@ fn of_run(run: &RunReport) -> String {
         let code = call.code.as_deref().unwrap_or_default();
         let _ = write!(html, "<code>{}</code> {}<br>", escaped(&line_of(call)), escaped(code));
     }
-    let _ = write!(html, "{}</li>\n", escaped(&crate::expectation::cut(&run.answer)));
+    let _ = writeln!(html, "{}</li>", escaped(&crate::expectation::cut(&run.answer)));
     html
 }
