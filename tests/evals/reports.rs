@@ -1,4 +1,4 @@
-//! Reports as text, JSON, JUnit and a page.
+//! Reports as text, JSON, `JUnit` and a page.
 
 use serde_json::json;
 use toolbox_eval::{Eval, Report};

@@ -128,6 +128,7 @@ async fn hangs() -> String {
 
 /// Blocks its thread.
 #[tool]
+#[allow(clippy::unused_async, reason = "a blocking function has a thread of its own")]
 async fn blocks() -> String {
     std::thread::sleep(Duration::from_secs(6));
     "late".to_owned()

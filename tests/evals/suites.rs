@@ -94,7 +94,7 @@ fn a_fault_in_a_suite_is_reported_with_its_line() {
     ] {
         let error = Suite::parse(&text).unwrap_err().to_string();
         for part in expected {
-            assert!(error.contains(part), "{part:?} in {error:?} of {:.200}", text);
+            assert!(error.contains(part), "{part:?} in {error:?} of {text:.200}");
         }
         assert!(error.lines().count() <= 1, "{error}");
     }
