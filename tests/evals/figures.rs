@@ -90,6 +90,6 @@ fn a_comparison_is_the_exact_paired_test() {
     let other = Comparison::of(&of(&[(1, 1); 3]), &of(&[(1, 1); 5]));
     assert_eq!(other.unpaired, ["case 3", "case 4"]);
     // The largest suites are compared in a short time.
-    let large = Comparison::of(&of(&[(40, 100); 10_000]), &of(&[(60, 100); 10_000]));
+    let large = Comparison::of(&of(&vec![(40, 100); 10_000]), &of(&vec![(60, 100); 10_000]));
     assert!(large.difference == Better && large.p < 1e-6, "{}", large.p);
 }

@@ -1,6 +1,8 @@
 //! Requests to a model on this machine, over a server with the chat completions of `OpenAI`; run
 //! by `.ci/local_model`.
 
+#![allow(clippy::print_stdout, reason = "the counts are the result of the run")]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
