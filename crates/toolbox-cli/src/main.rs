@@ -2,12 +2,16 @@
 
 use std::process::ExitCode;
 
+#[cfg(not(feature = "scripts"))]
+type Extension = ();
+#[cfg(feature = "scripts")]
+type Extension = toolbox_script::ProgramScripts;
+
 fn main() -> ExitCode {
-    #[cfg(feature = "scripts")]
-    let extension = toolbox_script::ProgramScripts;
-    #[cfg(not(feature = "scripts"))]
-    let extension = ();
+    let extension: Extension = Default::default();
     let commands = [
+        #[cfg(feature = "evals")]
+        toolbox_eval::cli::command::<Extension>(),
         #[cfg(feature = "openapi")]
         toolbox_openapi::cli::COMMAND,
     ];

@@ -57,6 +57,7 @@ mod chat;
 mod check;
 mod client;
 mod config_file;
+mod configured_tools;
 mod contract;
 mod directory;
 mod extension;
@@ -68,6 +69,7 @@ mod joined;
 #[cfg(feature = "durable")]
 mod journal;
 mod live;
+mod named_model;
 mod offers;
 mod outcome;
 mod pack;
@@ -99,8 +101,10 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches as _, Parser};
 use serde_json::json;
 
+pub use self::configured_tools::ConfiguredTools;
 pub use self::extension::{CommandReport, ProgramExtension};
 pub use self::joined::JoinedCommand;
+pub use self::named_model::{InvalidModelNameError, NamedModel};
 
 use self::arguments::{CommonCommand, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
 use self::outcome::{Exit, Outcome, Paint, complain};

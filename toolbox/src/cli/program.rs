@@ -256,6 +256,16 @@ const OTHERS: Duration = Duration::from_millis(200);
 
 /// Connects the servers of a file, and waits for the required ones.
 pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> ToolSource {
+    connected_as(configured, needed, true).await
+}
+
+/// Connects the servers of a file, like [`connected`], with tools that are found by search
+/// (`deferred`), or that each request offers.
+pub(super) async fn connected_as(
+    configured: &Configured,
+    needed: Needed<'_>,
+    deferred: bool,
+) -> ToolSource {
     let toolbox = configured.toolbox();
     let mut source = ToolSource::own(toolbox.clone(), configured.program());
     source.limit = configured.config.settings().default_limit;
@@ -273,9 +283,9 @@ pub(super) async fn connected(configured: &Configured, needed: Needed<'_>) -> To
         Needed::All => Connect::Now,
         _ => Connect::InBackground,
     };
-    match configured.mount(&toolbox, connect, true, listener).await {
+    match configured.mount(&toolbox, connect, deferred, listener).await {
         Ok(servers) => {
-            let withheld = configured.extend(&toolbox, Some(&servers), true);
+            let withheld = configured.extend(&toolbox, Some(&servers), deferred);
             source.problems.extend(withheld.into_iter().map(of_withheld));
             if !matches!(needed, Needed::All) {
                 let ready = servers.ready();
