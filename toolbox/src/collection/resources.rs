@@ -188,7 +188,7 @@ impl Resources {
     /// [`InvalidRuleError`] if it names none, like `""` or `*`.
     pub fn try_blacklist(&self, uri: &str) -> Result<(), InvalidRuleError> {
         InvalidRuleError::check_uri(uri)?;
-        self.calls.change(|next| next.forbid(ToolRule::of_uri(uri)));
+        self.calls.change(|next| next.forbid(&ToolRule::of_uri(uri)));
         Ok(())
     }
 

@@ -30,7 +30,7 @@ impl ToolBox {
     /// [`InvalidRuleError`] if it names no tool.
     pub fn try_blacklist(&self, name: &str) -> Result<(), InvalidRuleError> {
         InvalidRuleError::check(name)?;
-        self.change(|next| next.forbid(ToolRule::new(name)));
+        self.change(|next| next.forbid(&ToolRule::new(name)));
         Ok(())
     }
 

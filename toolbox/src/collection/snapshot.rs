@@ -330,9 +330,9 @@ impl Snapshot {
     }
 
     /// Forbids what a rule names.
-    pub(super) fn forbid(&mut self, rule: ToolRule) {
+    pub(super) fn forbid(&mut self, rule: &ToolRule) {
         if Arc::make_mut(&mut self.rules).blacklist(rule.clone()) {
-            self.apply_rule(&rule);
+            self.apply_rule(rule);
         }
     }
 

@@ -129,7 +129,7 @@ fn distance_within(
         let (first, end) = (i.saturating_sub(most).max(1), (i + most).min(b.len()));
         row.fill(beyond);
         row[0] = i.min(beyond);
-        let mut least = row[0];
+        let mut nearest = row[0];
         for j in first..=end {
             let changed = usize::from(a[i - 1] != b[j - 1]);
             let mut own = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
@@ -137,10 +137,10 @@ fn distance_within(
                 own = own.min(before[j - 2] + 1);
             }
             row[j] = own.min(beyond);
-            least = least.min(row[j]);
+            nearest = nearest.min(row[j]);
         }
         // A swap looks back by two rows, and no other step gets nearer again.
-        if least > most && last.iter().all(|distance| *distance > most) {
+        if nearest > most && last.iter().all(|distance| *distance > most) {
             return None;
         }
         std::mem::swap(before, last);
