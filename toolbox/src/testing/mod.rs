@@ -46,7 +46,7 @@ pub use check::{HistoryCheck, check, rendered};
 pub use contract::contract;
 pub use generate::Generator;
 pub use people::{RecordingApprover, ScriptedPerson};
+pub use recording::{PlayedModel, Recording, RecordingError, RecordingFile, RecordingModel};
 #[cfg(feature = "mcp-client")]
 pub use recording::{RecordedServer, SessionRecorder};
-pub use recording::{PlayedModel, Recording, RecordingError, RecordingFile, RecordingModel};
 pub use script::ScriptedModel;

@@ -54,7 +54,10 @@ impl RecordingFile {
     /// # Errors
     ///
     /// If the file cannot be read or is no recording; if it cannot be written.
-    pub fn model<M: Model>(&self, real: impl FnOnce() -> M) -> Result<Box<dyn Model>, RecordingError> {
+    pub fn model<M: Model>(
+        &self,
+        real: impl FnOnce() -> M,
+    ) -> Result<Box<dyn Model>, RecordingError> {
         if variable::is_set(RECORD) {
             return Ok(Box::new(Recording::create(&self.path)?.model(real())));
         }
@@ -105,7 +108,12 @@ pub(super) fn read(path: &Path) -> Result<Vec<Entry>, RecordingError> {
             let text = format!("is of version {version}, and this program reads version {VERSION}");
             return Err(invalid(1, text));
         }
-        None => return Err(invalid(1, "is not that of a recording, `{\"toolbox_recording\":1}`".to_owned())),
+        None => {
+            return Err(invalid(
+                1,
+                "is not that of a recording, `{\"toolbox_recording\":1}`".to_owned(),
+            ));
+        }
     }
     let entries = lines.map(|(index, line)| {
         serde_json::from_str(line).map_err(|error| invalid(index + 1, error.to_string()))

@@ -4,7 +4,11 @@ mod difference;
 mod entry;
 mod error;
 mod file;
+#[cfg(feature = "mcp-client")]
+mod frames;
 mod model;
+#[cfg(feature = "mcp-client")]
+mod replay;
 #[cfg(feature = "mcp-client")]
 mod server;
 #[cfg(feature = "mcp-client")]
@@ -66,6 +70,9 @@ struct RecordingInner {
     entries: Vec<Entry>,
     /// The file that each entry is written to as it comes.
     file: Option<(File, PathBuf)>,
+    /// The number of sessions that were recorded one by one.
+    #[cfg(feature = "mcp-client")]
+    connections: u64,
 }
 
 impl Recording {
@@ -84,7 +91,7 @@ impl Recording {
     pub fn create(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
         let file = file::create(path)?;
-        let inner = RecordingInner { file: Some((file, path.to_owned())), entries: Vec::new() };
+        let inner = RecordingInner { file: Some((file, path.to_owned())), ..Default::default() };
         Ok(Self(Arc::new(Mutex::new(inner))))
     }
 
@@ -97,7 +104,7 @@ impl Recording {
     /// If the file cannot be read or is no recording, with the line.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let entries = file::read(path.as_ref())?;
-        let inner = RecordingInner { entries, file: None };
+        let inner = RecordingInner { entries, ..Default::default() };
         Ok(Self(Arc::new(Mutex::new(inner))))
     }
 
@@ -148,6 +155,13 @@ impl Recording {
             Entry::Frame(_) => None,
         });
         models.collect()
+    }
+
+    #[cfg(feature = "mcp-client")]
+    fn next_connection(&self) -> u64 {
+        let inner = &mut *self.0.lock();
+        inner.connections += 1;
+        inner.connections
     }
 
     fn push(&self, entry: Entry) -> Result<(), RecordingError> {

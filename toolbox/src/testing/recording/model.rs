@@ -151,8 +151,7 @@ impl PlayedModel {
         let by_distance = |index: &&usize| distance(&self.entries[**index].request, now);
         let index = state.left.iter().min_by_key(by_distance).copied().unwrap_or_default();
         let recorded = &self.entries[index].request;
-        let mut text =
-            format!("request {} is not the recorded request {}", state.asked, index + 1);
+        let mut text = format!("request {} is not the recorded request {}", state.asked, index + 1);
         if let Some(difference) = Difference::between(recorded, now) {
             text.push_str(&format!(": {difference}"));
         }
