@@ -85,7 +85,8 @@ impl ToolSchemas {
             return;
         }
         let schema = frame["params"]["name"].as_str().and_then(|name| self.0.get(name));
-        if let Some(arguments) = frame["params"].get("arguments") {
+        let arguments = frame["params"].get("arguments").filter(|all| **all != json!({}));
+        if let Some(arguments) = arguments {
             let shown = shown_call(schema, arguments);
             frame["params"]["arguments"] = shown;
         }
