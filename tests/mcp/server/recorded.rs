@@ -1,6 +1,11 @@
 //! Sessions with MCP servers that are recorded, and served again from the recording.
 
+use std::sync::{Arc, Mutex};
+
 use crate::bounded::tokio;
+use rmcp::model::{CallToolRequestParams, ProgressNotificationParam};
+use rmcp::service::NotificationContext;
+use rmcp::{RoleClient, ServiceExt as _};
 use serde_json::{Value, json};
 use support::Scratch;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, split};
@@ -339,4 +344,62 @@ async fn pass(from: &mut BufReader<DuplexStream>, to: &mut BufReader<DuplexStrea
     let mut read = String::new();
     timeout(PATIENCE, to.read_line(&mut read)).await.expect("nothing came").unwrap();
     assert_eq!(read.trim_end(), line);
+}
+
+/// The progress that a client of rmcp was told.
+#[derive(Clone, Default)]
+struct Steps(Arc<Mutex<Vec<f64>>>);
+
+impl rmcp::ClientHandler for Steps {
+    fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        self.0.lock().unwrap().push(params.progress);
+        std::future::ready(())
+    }
+}
+
+/// `@modelcontextprotocol/server-everything` 2026.8.31, recorded with the TypeScript SDK.
+#[tokio::test]
+async fn a_client_of_rmcp_talks_to_a_recorded_foreign_server() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/server/everything.jsonl");
+    let server = Recording::load(path).unwrap().server("node").unwrap();
+    let (here, there) = tokio::io::duplex(64 << 10);
+    tokio::spawn(async move {
+        let (input, output) = split(there);
+        server.serve(input, output).await.unwrap();
+    });
+    let steps = Steps::default();
+    let client = steps.clone().serve(split(here)).await.unwrap();
+    let tools = client.list_all_tools().await.unwrap();
+    assert!(tools.len() == 13 && tools.iter().any(|tool| tool.name == "get-sum"), "{tools:?}");
+    let cases = [
+        ("echo", json!({"message": "héllo"}), Ok("Echo: héllo")),
+        ("get-sum", json!({"a": 2, "b": 3}), Ok("The sum of 2 and 3 is 5.")),
+        ("get-sum", json!({"a": 2, "b": 4}), Err("at arguments.b: recorded 3, now 4")),
+        (
+            "trigger-long-running-operation",
+            json!({"duration": 1, "steps": 2}),
+            Ok("Long running operation completed."),
+        ),
+    ];
+    for (name, arguments, expected) in cases {
+        let mut params = CallToolRequestParams::new(name);
+        params.arguments = arguments.as_object().cloned();
+        match (client.call_tool(params).await, expected) {
+            (Ok(result), Ok(text)) => {
+                let result = serde_json::to_value(&result).unwrap();
+                let said = result["content"][0]["text"].as_str().unwrap_or_default();
+                assert!(said.starts_with(text), "{name}: {result}");
+            }
+            (Err(error), Err(text)) => assert!(error.to_string().contains(text), "{error}"),
+            (answer, _) => panic!("{name}: {answer:?}"),
+        }
+    }
+    let prompts = client.list_all_prompts().await.unwrap();
+    assert_eq!(prompts.len(), 4);
+    assert_eq!(*steps.0.lock().unwrap(), [1.0, 2.0]);
+    client.cancel().await.unwrap();
 }

@@ -19,6 +19,19 @@ const INTERNAL_ERROR: i32 = -32603;
 /// The text in place of a secret value.
 const HIDDEN: &str = "***";
 
+/// A line that the server writes.
+pub(super) struct PlayedLine {
+    pub(super) text: String,
+    /// `true` for the answer of a request that had notifications before it.
+    pub(super) ends_notifications: bool,
+}
+
+impl PlayedLine {
+    fn new(text: String) -> Self {
+        Self { text, ends_notifications: false }
+    }
+}
+
 /// A session with one client.
 pub(super) struct ReplaySession<'a> {
     server: &'a RecordedServer,
@@ -60,21 +73,24 @@ impl<'a> ReplaySession<'a> {
     }
 
     /// Returns the lines that answer a line of the client.
-    pub(super) fn answer(&mut self, line: &[u8]) -> Vec<String> {
+    pub(super) fn answer(&mut self, line: &[u8]) -> Vec<PlayedLine> {
         let Ok(frames) = messages(line) else {
             let refusal = Refusal::new(PARSE_ERROR, "the message is no JSON");
-            return vec![refusal.answer(&Value::Null)];
+            return vec![PlayedLine::new(refusal.answer(&Value::Null))];
         };
         frames.into_iter().flat_map(|frame| self.answer_frame(frame)).collect()
     }
 
-    fn answer_frame(&mut self, mut frame: Value) -> Vec<String> {
+    fn answer_frame(&mut self, mut frame: Value) -> Vec<PlayedLine> {
         self.server.schemas.hide(&mut frame);
         match (method(&frame), id(&frame).cloned()) {
             (Some(_), Some(id)) => match self.find(&frame) {
                 Ok(Some(at)) => self.play(at, frame),
-                Ok(None) => vec![json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string()],
-                Err(refusal) => vec![refusal.answer(&id)],
+                Ok(None) => {
+                    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {}});
+                    vec![PlayedLine::new(answer.to_string())]
+                }
+                Err(refusal) => vec![PlayedLine::new(refusal.answer(&id))],
             },
             (Some(_), None) => match self.find_notification(&frame) {
                 Some(at) => self.play(at, frame),
@@ -86,7 +102,7 @@ impl<'a> ReplaySession<'a> {
             },
             (None, None) => {
                 let refusal = Refusal::new(INVALID_REQUEST, "the message has no method and no id");
-                vec![refusal.answer(&Value::Null)]
+                vec![PlayedLine::new(refusal.answer(&Value::Null))]
             }
         }
     }
@@ -159,25 +175,27 @@ impl<'a> ReplaySession<'a> {
         indexes.iter().find(|at| !self.played[**at]).or(indexes.last()).copied()
     }
 
-    fn play(&mut self, at: usize, now: Value) -> Vec<String> {
+    fn play(&mut self, at: usize, now: Value) -> Vec<PlayedLine> {
         self.played[at] = true;
         let following = &self.server.messages[at].following;
         if following.is_empty() && id(&now).is_some() {
             let text = format!("the recorded request {} has no answer", self.number(at));
-            return vec![Refusal::new(INTERNAL_ERROR, text).answer(&now["id"])];
+            let refusal = Refusal::new(INTERNAL_ERROR, text);
+            return vec![PlayedLine::new(refusal.answer(&now["id"]))];
         }
         self.go_on(Rest { at, following: following.iter().cloned().collect(), now })
     }
 
     /// Plays what is left of a message, up to a request that the client has to answer.
-    fn go_on(&mut self, mut rest: Rest) -> Vec<String> {
+    fn go_on(&mut self, mut rest: Rest) -> Vec<PlayedLine> {
         let mut lines = Vec::new();
         while let Some(next) = rest.following.pop_front() {
             match next {
-                ReceivedMessage::Text(text) => lines.push(text),
+                ReceivedMessage::Text(text) => lines.push(PlayedLine::new(text)),
                 ReceivedMessage::Answer(mut frame) => {
                     frame["id"] = rest.now["id"].clone();
-                    lines.push(frame.to_string());
+                    let ends_notifications = !lines.is_empty();
+                    lines.push(PlayedLine { text: frame.to_string(), ends_notifications });
                 }
                 ReceivedMessage::Other(mut frame) if id(&frame).is_some() => {
                     if !self.may_ask(&frame) {
@@ -186,13 +204,14 @@ impl<'a> ReplaySession<'a> {
                     self.requests += 1;
                     let id = format!("recorded-{}", self.requests);
                     frame["id"] = id.as_str().into();
-                    lines.push(frame.to_string());
+                    lines.push(PlayedLine::new(frame.to_string()));
                     self.waiting.insert(id, rest);
                     break;
                 }
                 ReceivedMessage::Other(frame) => {
                     let recorded = &self.server.messages[rest.at].frame;
-                    lines.extend(notification(frame, recorded, &rest.now));
+                    let played = notification(frame, recorded, &rest.now);
+                    lines.extend(played.map(PlayedLine::new));
                 }
             }
         }

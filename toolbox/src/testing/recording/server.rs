@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -12,6 +13,10 @@ use super::Recording;
 use super::entry::{Direction, Entry, FrameEntry};
 use super::frames::{SUBSCRIPTION, ToolSchemas, id, method, next_line, progress_token};
 use super::replay::ReplaySession;
+
+/// The time between the notifications of a request and its answer. Clients such as the TypeScript
+/// SDK forget a notification that they read together with the answer.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// An MCP server that answers from a recording, over standard streams or any others. Made by
 /// [`Recording::server`].
@@ -114,8 +119,12 @@ impl RecordedServer {
         let mut input = BufReader::new(input);
         let mut session = ReplaySession::new(self);
         while let Some(line) = next_line(&mut input).await? {
-            for answer in session.answer(&line) {
-                output.write_all(answer.as_bytes()).await?;
+            for line in session.answer(&line) {
+                if line.ends_notifications {
+                    output.flush().await?;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                output.write_all(line.text.as_bytes()).await?;
                 output.write_all(b"\n").await?;
             }
             output.flush().await?;
