@@ -16,14 +16,14 @@ const BEFORE: usize = 16;
 const LEAF: usize = 1000;
 
 /// The first difference of two JSON values.
-pub(super) struct Difference {
+pub(super) struct ValueDifference {
     /// The path of the value, such as `messages[0].content[0].text`; empty for the whole.
     path: String,
     recorded: Option<String>,
     now: Option<String>,
 }
 
-impl Difference {
+impl ValueDifference {
     /// Returns the first difference, in the order of the recorded value.
     pub(super) fn between(recorded: &Value, now: &Value) -> Option<Self> {
         let mut path = String::new();
@@ -33,7 +33,7 @@ impl Difference {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for ValueDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
             write!(f, "at {}: ", self.path)?;

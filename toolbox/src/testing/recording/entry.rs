@@ -20,7 +20,7 @@ pub(super) struct Header {
 /// A line after the first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) enum RecordedEntry {
     /// A request to a model with its reply.
     Model(ModelEntry),
     /// A message between a client and an MCP server.

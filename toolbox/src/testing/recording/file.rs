@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::entry::{Entry, Header, VERSION};
+use super::entry::{Header, RecordedEntry, VERSION};
 use super::{Recording, RecordingError};
 use crate::model::Model;
 use crate::testing::variable;
@@ -81,17 +81,21 @@ pub(super) fn create(path: &Path) -> Result<File, RecordingError> {
 }
 
 /// Adds a line.
-pub(super) fn append(file: &mut File, path: &Path, entry: &Entry) -> Result<(), RecordingError> {
+pub(super) fn append(
+    file: &mut File,
+    path: &Path,
+    entry: &RecordedEntry,
+) -> Result<(), RecordingError> {
     let written = line(entry).and_then(|line| file.write_all(&line));
     written.map_err(RecordingError::write(path))
 }
 
-pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), RecordingError> {
+pub(super) fn write(path: &Path, entries: &[RecordedEntry]) -> Result<(), RecordingError> {
     let mut file = create(path)?;
     entries.iter().try_for_each(|entry| append(&mut file, path, entry))
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<Entry>, RecordingError> {
+pub(super) fn read(path: &Path) -> Result<Vec<RecordedEntry>, RecordingError> {
     let text = fs::read_to_string(path).map_err(RecordingError::read(path))?;
     let invalid = |line: usize, message: String| RecordingError::Invalid {
         path: path.to_owned(),

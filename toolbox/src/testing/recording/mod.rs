@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use crate::model::Model;
 use crate::sync::Mutex;
-use entry::{Entry, ModelEntry};
+use entry::{ModelEntry, RecordedEntry};
 
 /// The requests and replies of models, and the frames of MCP servers, in the order in which they
 /// came.
@@ -67,7 +67,7 @@ pub struct Recording(Arc<Mutex<RecordingInner>>);
 
 #[derive(Default)]
 struct RecordingInner {
-    entries: Vec<Entry>,
+    entries: Vec<RecordedEntry>,
     /// The file that each entry is written to as it comes.
     file: Option<(File, PathBuf)>,
     /// The number of sessions that were recorded one by one.
@@ -151,8 +151,8 @@ impl Recording {
     fn model_entries(&self) -> Vec<ModelEntry> {
         let inner = self.0.lock();
         let models = inner.entries.iter().filter_map(|entry| match entry {
-            Entry::Model(entry) => Some(entry.clone()),
-            Entry::Frame(_) => None,
+            RecordedEntry::Model(entry) => Some(entry.clone()),
+            RecordedEntry::Frame(_) => None,
         });
         models.collect()
     }
@@ -164,7 +164,7 @@ impl Recording {
         inner.connections
     }
 
-    fn push(&self, entry: Entry) -> Result<(), RecordingError> {
+    fn push(&self, entry: RecordedEntry) -> Result<(), RecordingError> {
         let inner = &mut *self.0.lock();
         if let Some((file, path)) = &mut inner.file {
             file::append(file, path, &entry)?;

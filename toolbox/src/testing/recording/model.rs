@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Recording;
-use super::difference::{Difference, distance};
-use super::entry::{Entry, ModelEntry};
+use super::difference::{ValueDifference, distance};
+use super::entry::{ModelEntry, RecordedEntry};
 use super::shown::{shown_reply, shown_request};
 use crate::future::BoxFuture;
 use crate::model::{
@@ -42,7 +42,7 @@ impl RecordingModel {
         });
         let names = (self.model.name(), self.model.provider());
         let entry = ModelEntry::new(names, shown_request(request), outcome);
-        let kept = self.recording.push(Entry::Model(entry));
+        let kept = self.recording.push(RecordedEntry::Model(entry));
         kept.map_err(|error| ModelError::new(ModelErrorKind::Other, error.to_string()))
     }
 }
@@ -152,7 +152,7 @@ impl PlayedModel {
         let index = state.left.iter().min_by_key(by_distance).copied().unwrap_or_default();
         let recorded = &self.entries[index].request;
         let mut text = format!("request {} is not the recorded request {}", state.asked, index + 1);
-        if let Some(difference) = Difference::between(recorded, now) {
+        if let Some(difference) = ValueDifference::between(recorded, now) {
             text.push_str(&format!(": {difference}"));
         }
         if let Some(change) = PrefixChanged::between(recorded, now) {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::difference::{Difference, distance};
+use super::difference::{ValueDifference, distance};
 use super::frames::{SUBSCRIPTION, id, messages, method, progress_token, stable_params};
 use super::server::{ReceivedMessage, RecordedServer};
 use crate::text::{QUOTED, quote};
@@ -40,12 +40,12 @@ pub(super) struct ReplaySession<'a> {
     /// The number of requests so far.
     asked: usize,
     capabilities: Value,
-    /// What follows when the client has answered a request, by the id of that.
+    /// The rest of messages that wait until the client has answered a request, by the id of it.
     waiting: HashMap<String, Rest>,
     requests: usize,
 }
 
-/// What is to be played of a recorded message.
+/// The part of a recorded message that is still to be played.
 struct Rest {
     /// The index of the recorded message.
     at: usize,
@@ -55,7 +55,7 @@ struct Rest {
 }
 
 /// The error that answers a request.
-struct Refusal {
+struct ReplayRefusal {
     code: i32,
     message: String,
 }
@@ -75,7 +75,7 @@ impl<'a> ReplaySession<'a> {
     /// Returns the lines that answer a line of the client.
     pub(super) fn answer(&mut self, line: &[u8]) -> Vec<PlayedLine> {
         let Ok(frames) = messages(line) else {
-            let refusal = Refusal::new(PARSE_ERROR, "the message is no JSON");
+            let refusal = ReplayRefusal::new(PARSE_ERROR, "the message is no JSON");
             return vec![PlayedLine::new(refusal.answer(&Value::Null))];
         };
         frames.into_iter().flat_map(|frame| self.answer_frame(frame)).collect()
@@ -101,14 +101,15 @@ impl<'a> ReplaySession<'a> {
                 None => Vec::new(),
             },
             (None, None) => {
-                let refusal = Refusal::new(INVALID_REQUEST, "the message has no method and no id");
+                let refusal =
+                    ReplayRefusal::new(INVALID_REQUEST, "the message has no method and no id");
                 vec![PlayedLine::new(refusal.answer(&Value::Null))]
             }
         }
     }
 
     /// Returns the recorded request that answers one; `None` for a `ping`, which any server knows.
-    fn find(&mut self, now: &Value) -> Result<Option<usize>, Refusal> {
+    fn find(&mut self, now: &Value) -> Result<Option<usize>, ReplayRefusal> {
         self.asked += 1;
         let wanted = method(now).unwrap_or_default();
         if wanted == "initialize" {
@@ -180,7 +181,7 @@ impl<'a> ReplaySession<'a> {
         let following = &self.server.messages[at].following;
         if following.is_empty() && id(&now).is_some() {
             let text = format!("the recorded request {} has no answer", self.number(at));
-            let refusal = Refusal::new(INTERNAL_ERROR, text);
+            let refusal = ReplayRefusal::new(INTERNAL_ERROR, text);
             return vec![PlayedLine::new(refusal.answer(&now["id"]))];
         }
         self.go_on(Rest { at, following: following.iter().cloned().collect(), now })
@@ -225,21 +226,21 @@ impl<'a> ReplaySession<'a> {
         method == "ping" || self.capabilities.get(capability).is_some()
     }
 
-    fn unknown(&self, wanted: &str) -> Refusal {
+    fn unknown(&self, wanted: &str) -> ReplayRefusal {
         let text = format!("the recording has no request `{}`", quote(wanted, QUOTED));
-        Refusal::new(METHOD_NOT_FOUND, text)
+        ReplayRefusal::new(METHOD_NOT_FOUND, text)
     }
 
-    fn too_often(&self, now: &Value, times: usize) -> Refusal {
+    fn too_often(&self, now: &Value, times: usize) -> ReplayRefusal {
         let (name, asked) = (now["name"].as_str().unwrap_or_default(), self.asked);
         let text = format!(
             "request {asked}, this call of `{}`, was recorded {times} times and comes once more",
             quote(name, QUOTED)
         );
-        Refusal::new(INVALID_PARAMS, text)
+        ReplayRefusal::new(INVALID_PARAMS, text)
     }
 
-    fn differs(&self, wanted: &str, nearest: usize, now: &Value) -> Refusal {
+    fn differs(&self, wanted: &str, nearest: usize, now: &Value) -> ReplayRefusal {
         let recorded = stable_params(&self.server.messages[nearest].frame);
         let mut text = format!(
             "request {}, `{}`, is not in the recording; the nearest is its request {}",
@@ -247,10 +248,10 @@ impl<'a> ReplaySession<'a> {
             quote(wanted, QUOTED),
             self.number(nearest)
         );
-        if let Some(difference) = Difference::between(&recorded, now) {
+        if let Some(difference) = ValueDifference::between(&recorded, now) {
             text.push_str(&format!(": {difference}"));
         }
-        Refusal::new(INVALID_PARAMS, text)
+        ReplayRefusal::new(INVALID_PARAMS, text)
     }
 
     /// Returns the number of a recorded request among the requests, from one.
@@ -260,7 +261,7 @@ impl<'a> ReplaySession<'a> {
     }
 }
 
-impl Refusal {
+impl ReplayRefusal {
     fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }

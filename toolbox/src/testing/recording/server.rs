@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::Recording;
-use super::entry::{Direction, Entry, FrameEntry};
+use super::entry::{Direction, FrameEntry, RecordedEntry};
 use super::frames::{SUBSCRIPTION, ToolSchemas, id, method, next_line, progress_token};
 use super::replay::ReplaySession;
 
@@ -58,14 +58,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// ```
 #[derive(Clone)]
 pub struct RecordedServer {
-    pub(super) messages: Arc<[SentMessage]>,
+    pub(super) messages: Arc<[RecordedMessage]>,
     pub(super) schemas: Arc<ToolSchemas>,
     pub(super) is_loose: bool,
 }
 
 /// A message of the recorded client, with what the server sent because of it.
 #[derive(Clone)]
-pub(super) struct SentMessage {
+pub(super) struct RecordedMessage {
     pub(super) frame: Value,
     pub(super) following: Vec<ReceivedMessage>,
 }
@@ -150,7 +150,7 @@ impl Recording {
     pub fn server(&self, name: &str) -> Option<RecordedServer> {
         let inner = self.0.lock();
         let frames = inner.entries.iter().filter_map(|entry| match entry {
-            Entry::Frame(frame) if frame.server == name => Some(frame.clone()),
+            RecordedEntry::Frame(frame) if frame.server == name => Some(frame.clone()),
             _ => None,
         });
         let mut frames = frames.peekable();
@@ -163,7 +163,7 @@ impl Recording {
     pub fn server_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for entry in &self.0.lock().entries {
-            if let Entry::Frame(frame) = entry
+            if let RecordedEntry::Frame(frame) = entry
                 && !names.contains(&frame.server)
             {
                 names.push(frame.server.clone());
@@ -176,7 +176,7 @@ impl Recording {
 /// The messages of a recording that were found so far.
 #[derive(Default)]
 struct FoundMessages {
-    messages: Vec<SentMessage>,
+    messages: Vec<RecordedMessage>,
     /// The requests without an answer, by connection and id.
     open: HashMap<(u64, Value), usize>,
 }
@@ -190,7 +190,7 @@ impl FoundMessages {
         if let Some(id) = id(&entry.frame) {
             self.open.insert((entry.connection, id.clone()), self.messages.len());
         }
-        self.messages.push(SentMessage { frame: entry.frame, following: Vec::new() });
+        self.messages.push(RecordedMessage { frame: entry.frame, following: Vec::new() });
     }
 
     fn received(&mut self, entry: FrameEntry) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::entry::{Direction, Entry, FrameEntry};
+use super::entry::{Direction, FrameEntry, RecordedEntry};
 use super::frames::{ToolSchemas, messages, next_line};
 use super::{Recording, RecordingError};
 use crate::mcp::{Frame, FrameDirection};
@@ -136,7 +136,13 @@ impl SessionRecorder {
         text: Option<String>,
     ) -> Result<(), RecordingError> {
         let (server, connection) = (self.server.clone(), self.connection);
-        self.recording.push(Entry::Frame(FrameEntry { server, connection, direction, frame, text }))
+        self.recording.push(RecordedEntry::Frame(FrameEntry {
+            server,
+            connection,
+            direction,
+            frame,
+            text,
+        }))
     }
 }
 
