@@ -1,6 +1,6 @@
 //! Models that record, and that play what was recorded.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -153,10 +153,10 @@ impl PlayedModel {
         let recorded = &self.entries[index].request;
         let mut text = format!("request {} is not the recorded request {}", state.asked, index + 1);
         if let Some(difference) = ValueDifference::between(recorded, now) {
-            text.push_str(&format!(": {difference}"));
+            let _ = write!(text, ": {difference}");
         }
         if let Some(change) = PrefixChanged::between(recorded, now) {
-            text.push_str(&format!("; {change}"));
+            let _ = write!(text, "; {change}");
         }
         error(text)
     }

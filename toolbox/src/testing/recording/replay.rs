@@ -1,6 +1,7 @@
 //! One session of a recorded server.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
@@ -121,7 +122,7 @@ impl<'a> ReplaySession<'a> {
         }
         let same_method = self.indexes(wanted, true);
         if same_method.is_empty() {
-            return if wanted == "ping" { Ok(None) } else { Err(self.unknown(wanted)) };
+            return if wanted == "ping" { Ok(None) } else { Err(ReplayRefusal::unknown(wanted)) };
         }
         if wanted == "initialize" {
             return Ok(self.first_left(&same_method));
@@ -226,11 +227,6 @@ impl<'a> ReplaySession<'a> {
         method == "ping" || self.capabilities.get(capability).is_some()
     }
 
-    fn unknown(&self, wanted: &str) -> ReplayRefusal {
-        let text = format!("the recording has no request `{}`", quote(wanted, QUOTED));
-        ReplayRefusal::new(METHOD_NOT_FOUND, text)
-    }
-
     fn too_often(&self, now: &Value, times: usize) -> ReplayRefusal {
         let (name, asked) = (now["name"].as_str().unwrap_or_default(), self.asked);
         let text = format!(
@@ -249,7 +245,7 @@ impl<'a> ReplaySession<'a> {
             self.number(nearest)
         );
         if let Some(difference) = ValueDifference::between(&recorded, now) {
-            text.push_str(&format!(": {difference}"));
+            let _ = write!(text, ": {difference}");
         }
         ReplayRefusal::new(INVALID_PARAMS, text)
     }
@@ -264,6 +260,11 @@ impl<'a> ReplaySession<'a> {
 impl ReplayRefusal {
     fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
+    }
+
+    fn unknown(wanted: &str) -> Self {
+        let text = format!("the recording has no request `{}`", quote(wanted, QUOTED));
+        Self::new(METHOD_NOT_FOUND, text)
     }
 
     fn answer(&self, id: &Value) -> String {
