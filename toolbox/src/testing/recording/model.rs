@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Recording;
 use super::difference::{ValueDifference, distance};
 use super::entry::{ModelEntry, RecordedEntry};
+use super::recording::Recording;
 use super::shown::{shown_reply, shown_request};
 use crate::future::BoxFuture;
 use crate::model::{
@@ -15,6 +15,28 @@ use crate::model::{
 };
 use crate::sync::Mutex;
 use crate::testing::script::stream;
+
+impl Recording {
+    /// Returns a model that passes requests on to `model`, and adds them to the recording with
+    /// their replies.
+    pub fn model(&self, model: impl Model) -> RecordingModel {
+        RecordingModel::new(Arc::new(model), self.clone())
+    }
+
+    /// Returns a model that plays the requests recorded so far, strictly.
+    #[must_use]
+    pub fn play(&self) -> PlayedModel {
+        PlayedModel::new(self.model_entries())
+    }
+
+    fn model_entries(&self) -> Vec<ModelEntry> {
+        let models = self.entries().into_iter().filter_map(|entry| match entry {
+            RecordedEntry::Model(entry) => Some(entry),
+            RecordedEntry::Frame(_) => None,
+        });
+        models.collect()
+    }
+}
 
 /// A model that passes requests on to another, and keeps them with their replies in a recording.
 /// Made by [`Recording::model`].

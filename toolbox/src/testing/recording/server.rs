@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::Recording;
 use super::entry::{Direction, FrameEntry, RecordedEntry};
 use super::frames::{SUBSCRIPTION, ToolSchemas, id, method, next_line, progress_token};
+use super::recording::Recording;
 use super::replay::ReplaySession;
 
 /// The time between the notifications of a request and its answer. Clients such as the TypeScript
@@ -148,9 +148,8 @@ impl Recording {
     /// has no frame of it.
     #[must_use]
     pub fn server(&self, name: &str) -> Option<RecordedServer> {
-        let inner = self.0.lock();
-        let frames = inner.entries.iter().filter_map(|entry| match entry {
-            RecordedEntry::Frame(frame) if frame.server == name => Some(frame.clone()),
+        let frames = self.entries().into_iter().filter_map(|entry| match entry {
+            RecordedEntry::Frame(frame) if frame.server == name => Some(frame),
             _ => None,
         });
         let mut frames = frames.peekable();
@@ -162,11 +161,11 @@ impl Recording {
     #[must_use]
     pub fn server_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for entry in &self.0.lock().entries {
+        for entry in self.entries() {
             if let RecordedEntry::Frame(frame) = entry
                 && !names.contains(&frame.server)
             {
-                names.push(frame.server.clone());
+                names.push(frame.server);
             }
         }
         names

@@ -9,8 +9,9 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::entry::{Direction, FrameEntry, RecordedEntry};
+use super::error::RecordingError;
 use super::frames::{ToolSchemas, messages, next_line};
-use super::{Recording, RecordingError};
+use super::recording::Recording;
 use crate::mcp::{Frame, FrameDirection};
 use crate::sync::Mutex;
 
