@@ -15,6 +15,7 @@ mod login;
 mod offers;
 mod pack;
 mod page;
+mod recorded;
 mod save;
 mod scripts;
 mod serve;

@@ -17,6 +17,7 @@ mod offers;
 mod pace;
 mod peer;
 mod process;
+mod recorded;
 pub(crate) mod relay;
 mod relayed_tasks;
 mod results;

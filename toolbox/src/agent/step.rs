@@ -319,6 +319,7 @@ impl ActiveRun {
             self.conversation.end_step(plain, self.guards.may_block_reply());
             return Ok(logged.response);
         }
+        self.conversation.report_prefix(&self.leg.events);
         self.leg.report_model_started();
         let began = now();
         let response = self.respond_in_context().await;
@@ -383,6 +384,7 @@ impl ActiveRun {
         if !fitting.fit_refused().await? || !account.budgets.take_request() {
             return first;
         }
+        conversation.report_prefix(&leg.events);
         leg.report_model_started();
         self.respond().await
     }

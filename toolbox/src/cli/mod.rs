@@ -77,6 +77,7 @@ mod page;
 mod parameters;
 mod program;
 mod progress;
+mod record;
 mod save;
 mod serve;
 mod show;
@@ -362,6 +363,8 @@ async fn of_program(line: ProgramLine, extension: &Arc<dyn ProgramExtension>) ->
         ProgramCommand::Inspect(wanted) => {
             return inspect::inspect(path, wanted).await.print(false, &[]);
         }
+        ProgramCommand::Record(wanted) => return record::record(wanted).await.print(false, &[]),
+        ProgramCommand::Replay(wanted) => return record::replay(wanted).await.print(false, &[]),
         #[cfg(feature = "nats")]
         ProgramCommand::Worker { wanted, file } => {
             let configured = Configured::read(file.or(path)).with(extension);

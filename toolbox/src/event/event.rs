@@ -14,7 +14,7 @@ use super::stop::StopReason;
 use crate::call::{Arguments, Content, JobId, Repair, ToolResult};
 use crate::context::{Conversation, OutputItem, Progress};
 use crate::cost::{Cost, Money};
-use crate::model::{Delta, Finish, History, ModelErrorKind, Usage};
+use crate::model::{Delta, Finish, History, ModelErrorKind, PrefixChanged, Usage};
 
 /// The most characters of a result that an event shows.
 const PREVIEW: usize = 200;
@@ -146,6 +146,10 @@ pub enum EventKind {
         /// The name of the service.
         provider: String,
     },
+    /// The next request does not go on where the one before it in the run ended, so what the
+    /// service has cached of that one is lost from a byte on. Comes before
+    /// [`ModelStarted`](Self::ModelStarted).
+    PrefixChanged(PrefixChanged),
     /// The model writes; only from models that stream, and for sinks that ask for content.
     Delta(Delta),
     /// The model replied.

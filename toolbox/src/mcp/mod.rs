@@ -73,6 +73,8 @@ pub(crate) use names::fitting_server_name;
 pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "cli")]
 pub(crate) use server::HostInput;
+#[cfg(all(feature = "agent", feature = "mcp-client", feature = "mcp-server"))]
+pub(crate) use server::standard_input;
 #[cfg(feature = "mcp-server-http")]
 pub use server::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 #[cfg(feature = "page")]

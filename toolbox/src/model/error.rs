@@ -149,6 +149,12 @@ impl ModelError {
         self.0.kind
     }
 
+    /// Returns the message, without the status.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// Returns the status of the HTTP response, if there was one.
     #[must_use]
     pub fn status(&self) -> Option<u16> {

@@ -24,6 +24,7 @@
 //! | write a request | [`ModelRequest`], [`ToolChoice`], [`ToolSearch`] |
 //! | read a reply | [`ModelResponse`], [`Reply`], [`Part`], [`Finish`], [`Usage`] |
 //! | count what it costs | [`ModelRequest::tokens`], [`RequestTokens`], [`MessageTokens`] |
+//! | see what ends the cached prefix of a prompt | [`ModelRequest::prefix_changed_since`], [`PrefixChanged`], [`PrefixCause`] |
 //! | keep a transcript | [`History`], [`Message`], [`Step`], [`Replied`], [`Unanswered`] |
 
 mod call_ids;
@@ -31,6 +32,8 @@ mod edit;
 mod error;
 mod fallback;
 mod history;
+mod prefix;
+mod prompt;
 mod reply;
 mod request;
 mod stored;
@@ -47,6 +50,7 @@ pub(crate) use history::is_too_deep;
 pub use history::{
     FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered, UserContent,
 };
+pub use prefix::{PrefixCause, PrefixChanged};
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 pub use request::{ModelRequest, ToolChoice, ToolSearch};
 pub(crate) use stored::{deserialize_results, serialize_results};

@@ -1,5 +1,6 @@
 //! Requests to a model.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::History;
@@ -168,7 +169,8 @@ impl ToolSearch {
 /// let request = request.with_tool_choice(ToolChoice::Tool("weather".to_owned()));
 /// assert_eq!(request.tool_choice, ToolChoice::Tool("weather".to_owned()));
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolChoice {
     /// The model decides.

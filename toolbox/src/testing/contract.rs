@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::variable::is_set;
 use crate::collection::ToolBox;
 use crate::contract::{ChangeKind, Contract};
 
@@ -42,10 +43,6 @@ pub fn contract(toolbox: &ToolBox, path: impl AsRef<Path>) {
 }
 
 fn held(now: &Contract, path: &Path) -> Result<(), String> {
-    let is_set = |name: &str| {
-        std::env::var_os(name)
-            .is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "false")))
-    };
     let write = || now.write(path).map_err(|error| error.to_string());
     if is_set(BLESS) {
         return write();

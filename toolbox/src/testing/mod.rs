@@ -22,7 +22,8 @@
 //! | to | see |
 //! |---|---|
 //! | play a model from a script | [`ScriptedModel`] |
-//! | write the script of a real one | [`Recorder`] |
+//! | record a real one, and play it without key or network | [`Recording`], [`RecordingFile`], [`PlayedModel`] |
+//! | record an MCP server, and serve what was recorded | `SessionRecorder`, `RecordedServer` (feature `mcp-client`) |
 //! | call a tool, and state what comes of it | [`call`](fn@call), [`call_in`], [`ResultCheck`] |
 //! | play the person who is asked, or who approves | [`ScriptedPerson`], [`RecordingApprover`] |
 //! | state what a transcript must hold | [`check`](fn@check), [`HistoryCheck`], [`rendered`] |
@@ -35,8 +36,9 @@ mod check;
 mod contract;
 mod generate;
 mod people;
-mod recorder;
+mod recording;
 mod script;
+mod variable;
 
 pub use call::{ResultCheck, call, call_in};
 pub use caller::{Caller, Finding, Invalid};
@@ -44,5 +46,7 @@ pub use check::{HistoryCheck, check, rendered};
 pub use contract::contract;
 pub use generate::Generator;
 pub use people::{RecordingApprover, ScriptedPerson};
-pub use recorder::Recorder;
+pub use recording::{PlayedModel, Recording, RecordingError, RecordingFile, RecordingModel};
+#[cfg(feature = "mcp-client")]
+pub use recording::{RecordedServer, SessionRecorder};
 pub use script::ScriptedModel;

@@ -80,16 +80,6 @@ impl ScriptedModel {
         Self::new().text(text).forever()
     }
 
-    /// Reads a script that a [`Recorder`](super::Recorder) wrote: a JSON array of replies.
-    ///
-    /// # Errors
-    ///
-    /// The error of serde if it is none.
-    pub fn from_recording(json: &str) -> serde_json::Result<Self> {
-        let replies: Vec<Reply> = serde_json::from_str(json)?;
-        Ok(replies.into_iter().fold(Self::new(), Self::reply))
-    }
-
     /// Answers with a text.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
@@ -260,7 +250,8 @@ impl fmt::Debug for ScriptedModel {
     }
 }
 
-fn stream(reply: &Reply, deltas: Deltas<'_>) {
+/// Sends a reply in pieces, word by word.
+pub(super) fn stream(reply: &Reply, deltas: Deltas<'_>) {
     for (index, part) in reply.parts.iter().enumerate() {
         match part {
             Part::Text { text, .. } => {

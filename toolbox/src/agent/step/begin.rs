@@ -194,6 +194,7 @@ impl LegStart {
         let KeptConversation { answer, task, taint, asked_by_user, jobs, log } = self.kept;
         let conversation = RunConversation {
             request,
+            sent: None,
             scope: CallScope::new(context, nested, taint, asked_by_user),
             window: ContextWindow::new(task),
             answer: answer.map(|kind| TypedAnswer::new(kind, offer.toolbox())),

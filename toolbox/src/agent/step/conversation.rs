@@ -24,6 +24,8 @@ use crate::model::{History, ModelRequest, ModelResponse, Part, ToolChoice};
 pub(super) struct RunConversation {
     /// The next request to the model; its history is the transcript of the run.
     pub(super) request: ModelRequest,
+    /// The request that was sent last, where events are reported.
+    pub(super) sent: Option<ModelRequest>,
     pub(super) offer: ToolOffer,
     pub(super) scope: CallScope,
     pub(super) window: ContextWindow,
@@ -84,6 +86,19 @@ impl RunConversation {
         self.scope.taint.show_definitions(&request.tools);
         request.search = self.offer.search(settings, &self.scope.context, &request.tools);
         self.request.context = self.context_beside_calls();
+    }
+
+    /// Reports the next request, if it does not go on where the one before it ended.
+    pub(super) fn report_prefix(&mut self, events: &Reporter) {
+        if !events.is_on() {
+            return;
+        }
+        let next = self.request.clone().with_context(ToolContext::new());
+        let sent = self.sent.replace(next);
+        let change = sent.and_then(|sent| self.request.prefix_changed_since(&sent));
+        if let Some(change) = change {
+            events.emit(|| EventKind::PrefixChanged(change));
+        }
     }
 
     pub(super) fn take_history(&mut self) -> History {

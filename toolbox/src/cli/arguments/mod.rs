@@ -68,6 +68,10 @@ pub(super) enum ProgramCommand {
     Page(PageCommand),
     /// Open the page over one MCP server, which no configuration has to name
     Inspect(InspectCommand),
+    /// Run an MCP server, and record what it and its client write, for `replay`
+    Record(RecordCommand),
+    /// Be an MCP server that answers from a recording
+    Replay(ReplayCommand),
     /// Offer the tools of the configured servers to a fleet, over NATS
     #[cfg(feature = "nats")]
     Worker {
@@ -410,6 +414,29 @@ pub(super) struct InspectCommand {
     /// The URL of the server, or the command that starts it with its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "URL | COMMAND")]
     pub(super) server: Vec<String>,
+}
+
+/// The server to record.
+#[derive(Debug, Args)]
+pub(super) struct RecordCommand {
+    /// The file of the recording, which is replaced; secret arguments are "***" in it
+    pub(super) file: PathBuf,
+    /// The command that starts the server with its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(super) server: Vec<String>,
+}
+
+/// The recording to play.
+#[derive(Debug, Args)]
+pub(super) struct ReplayCommand {
+    /// The file of the recording
+    pub(super) file: PathBuf,
+    /// Answer a request that was not recorded as the nearest one
+    #[arg(long)]
+    pub(super) loose: bool,
+    /// The server, where the recording has several
+    #[arg(long, value_name = "NAME")]
+    pub(super) server: Option<String>,
 }
 
 /// A page beside an MCP server.

@@ -55,3 +55,5 @@ pub use log_level::LogLevel;
 pub use service::{Service, serve_stdio, serve_stdio_as};
 #[cfg(feature = "cli")]
 pub(crate) use stdio::HostInput;
+#[cfg(all(feature = "agent", feature = "mcp-client"))]
+pub(crate) use stdio::standard_input;

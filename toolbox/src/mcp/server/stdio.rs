@@ -29,6 +29,12 @@ const LONGEST_FIRST: usize = 64 << 10;
 /// Standard input of a server, which can be looked at before it is served.
 pub(crate) struct HostInput(StdinReader);
 
+/// Returns standard input, read by a separate thread.
+#[cfg(all(feature = "agent", feature = "mcp-client"))]
+pub(crate) fn standard_input() -> impl AsyncRead + Send + Unpin {
+    StdinReader::open()
+}
+
 impl HostInput {
     pub(crate) fn open() -> Self {
         Self(StdinReader::open())
