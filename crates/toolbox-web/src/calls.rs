@@ -81,8 +81,6 @@ impl Calls {
         if !self.open.contains_key(id) {
             self.taken.insert(id.to_owned());
             pieces.push(self.show(id, tool, message));
-            let delta = arguments.unwrap_or("{}").to_owned();
-            pieces.push(CallPiece::Arguments { id: id.to_owned(), delta });
         }
         if let Some(call) = self.open.get_mut(id) {
             call.is_made = true;
@@ -104,7 +102,8 @@ impl Calls {
         let is_unmade = |id: &&String| self.open.get(*id).is_some_and(|call| !call.is_made);
         let unmade: Vec<_> = self.order.iter().filter(is_unmade).cloned().collect();
         for id in unmade {
-            pieces.extend(self.open.get_mut(&id).and_then(|call| call.complete(&id, None)));
+            let call = self.open.get_mut(&id);
+            pieces.extend(call.into_iter().flat_map(|call| call.complete(&id, None)));
             pieces.push(self.end(&id, "the call was not made".to_owned(), ResultStatus::Failed));
         }
         pieces
@@ -112,12 +111,25 @@ impl Calls {
 }
 
 impl OpenCall {
-    fn complete(&mut self, id: &str, arguments: Option<&str>) -> Option<CallPiece> {
+    /// Ends the arguments: those that the call is made with, else those that were written. They
+    /// are written now if they were not before, as where they hold a secret.
+    fn complete(&mut self, id: &str, arguments: Option<&str>) -> Vec<CallPiece> {
         if std::mem::replace(&mut self.is_ready, true) {
-            return None;
+            return Vec::new();
         }
-        let arguments = arguments.map_or_else(|| std::mem::take(&mut self.written), str::to_owned);
-        Some(CallPiece::Ready { id: id.to_owned(), tool: self.tool.clone(), arguments })
+        let written = std::mem::take(&mut self.written);
+        let mut pieces = Vec::new();
+        if written.is_empty() {
+            let delta = arguments.unwrap_or("{}").to_owned();
+            pieces.push(CallPiece::Arguments { id: id.to_owned(), delta });
+        }
+        let arguments = match arguments {
+            Some(arguments) => arguments.to_owned(),
+            None if written.is_empty() => "{}".to_owned(),
+            None => written,
+        };
+        pieces.push(CallPiece::Ready { id: id.to_owned(), tool: self.tool.clone(), arguments });
+        pieces
     }
 }
 

@@ -38,8 +38,8 @@ enum RunState {
 /// A stream of `Result<String, Infallible>`, as `axum::body::Body::from_stream` takes it; or ask
 /// for the [`next`](Self::next) frame. The last says how the run ended, also where it failed.
 ///
-/// The run goes on while frames are asked for: a front end that reads slowly holds it up, at most
-/// one step of the model and its calls ahead.
+/// The run goes on while frames are asked for, and stands still in between: a front end that does
+/// not read holds it up where it waits next, for its model or a tool.
 ///
 /// # Cancellation
 ///
