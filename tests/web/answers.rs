@@ -242,6 +242,8 @@ async fn a_slow_reader_holds_the_run_up() {
         let mut read = [0; 2];
         for (at, read) in read.iter_mut().enumerate() {
             while model.requests().len() < at + 2 {
+                // Longer than the model takes.
+                tokio::time::sleep(wait * 5).await;
                 assert!(frames.next().await.is_some());
                 *read += 1;
             }

@@ -100,6 +100,11 @@ async fn a_decision_at_the_front_end_goes_on_with_the_run_once() {
                 (asked(front_end, &seen), paid.load(SeqCst)),
                 (vec!["call_1".to_owned()], 0)
             );
+            let has_result = |own: &Value| {
+                let kind = own["type"].as_str().unwrap_or_default();
+                kind == "TOOL_CALL_RESULT" || kind.starts_with("tool-output")
+            };
+            assert!(!seen.iter().any(has_result), "{front_end:?} {seen:#?}");
             let request = said(front_end, &seen, &json!(approved));
             // Two clicks: one run goes on.
             let (first, second) = (ask(&web, front_end, &request), ask(&web, front_end, &request));

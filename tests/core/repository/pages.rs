@@ -191,6 +191,7 @@ fn compiled() -> Vec<(String, BTreeSet<String>)> {
     let others = [
         ("toolbox-script", "docs/scripts.md", "agent"),
         ("toolbox-openapi", "docs/openapi.md", "search"),
+        ("toolbox-web", "docs/web.md", "agent"),
     ];
     let others = others.map(|(name, page, feature)| {
         let source = read(&format!("crates/{name}/src/lib.rs"));
