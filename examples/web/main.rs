@@ -19,7 +19,7 @@ use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use toolbox::agent::Agent;
 use toolbox::context::AskError;
-use toolbox::model::{Message, Model, ModelRequest, Part, Reply};
+use toolbox::model::{Message, Model, ModelRequest, Part, Reply, Step};
 use toolbox::testing::ScriptedModel;
 use toolbox::{ToolCall, ToolContext, tool, tools};
 use toolbox_web::{FrontEnd, WebAgent};
@@ -67,7 +67,7 @@ fn reply(request: &ModelRequest) -> Reply {
         })
         .collect();
     if calls.is_empty() {
-        let results = results.into_iter().flat_map(|step| step.results());
+        let results = results.into_iter().flat_map(Step::results);
         let texts: Vec<_> = results.map(|result| result.text().into_owned()).collect();
         let answer = if texts.is_empty() { format!("You said: {said}") } else { texts.join("\n") };
         return Reply::text(answer);

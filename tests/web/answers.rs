@@ -52,42 +52,43 @@ async fn a_run_is_the_events_of_its_front_end() {
         let reply = Reply::new(vec![thought, Part::text("One moment."), call()]);
         ScriptedModel::new().reply(reply).text("5")
     };
-    let text_ag = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"];
-    let text_ai = ["text-start", "text-delta", "text-end"];
-    let think_ag = [
+    let text_in_events = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"];
+    let text_in_parts = ["text-start", "text-delta", "text-end"];
+    let think_in_events = [
         "REASONING_START",
         "REASONING_MESSAGE_START",
         "REASONING_MESSAGE_CONTENT",
         "REASONING_MESSAGE_END",
         "REASONING_END",
     ];
-    let think_ai = ["reasoning-start", "reasoning-delta", "reasoning-end"];
-    let call_ag = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT"];
-    let call_ai =
+    let think_in_parts = ["reasoning-start", "reasoning-delta", "reasoning-end"];
+    let call_in_events = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT"];
+    let call_in_parts =
         ["tool-input-start", "tool-input-delta", "tool-input-available", "tool-output-available"];
     let (step, next) = (["start-step"], ["finish-step", "start-step"]);
     let cases: [(&str, Script, Vec<&str>, Vec<&str>); 3] = [
         (
             "text",
             || ScriptedModel::answering("All is well."),
-            text_ag.to_vec(),
-            [&step[..], &text_ai].concat(),
+            text_in_events.to_vec(),
+            [&step[..], &text_in_parts].concat(),
         ),
         (
             "a call",
             || ScriptedModel::new().reply(Reply::new(vec![call()])).text("5"),
-            [&call_ag[..], &text_ag].concat(),
-            [&step[..], &call_ai, &next, &text_ai].concat(),
+            [&call_in_events[..], &text_in_events].concat(),
+            [&step[..], &call_in_parts, &next, &text_in_parts].concat(),
         ),
         (
             "all",
             all,
-            [&think_ag[..], &text_ag, &call_ag, &text_ag].concat(),
-            [&step[..], &think_ai, &text_ai, &call_ai, &next, &text_ai].concat(),
+            [&think_in_events[..], &text_in_events, &call_in_events, &text_in_events].concat(),
+            [&step[..], &think_in_parts, &text_in_parts, &call_in_parts, &next, &text_in_parts]
+                .concat(),
         ),
     ];
-    for (name, model, of_ag_ui, of_ai_sdk) in cases {
-        for (front_end, inner) in [(FrontEnd::AgUi, of_ag_ui), (FrontEnd::AiSdk, of_ai_sdk)] {
+    for (name, model, events, parts) in cases {
+        for (front_end, inner) in [(FrontEnd::AgUi, events), (FrontEnd::AiSdk, parts)] {
             let (first, last): (&[_], &[_]) = match front_end {
                 FrontEnd::AgUi => (&["RUN_STARTED"], &["RUN_FINISHED"]),
                 _ => (&["start"], &["finish-step", "finish", "[DONE]"]),

@@ -31,7 +31,9 @@ fn asked(model: &ScriptedModel, at: usize) -> Vec<String> {
             let mut line = format!("model: {}", step.reply().content());
             for (call, result) in step.calls() {
                 let failed = if result.is_error() { "!" } else { "" };
-                line += &format!(" {}({}) ->{failed} {}", call.name, call.arguments, result.text());
+                let (name, arguments) = (&call.name, &call.arguments);
+                let call = format!(" {name}({arguments}) ->{failed} {}", result.text());
+                line.push_str(&call);
             }
             line
         }

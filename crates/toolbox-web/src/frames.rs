@@ -28,7 +28,7 @@ pub(crate) trait Writer: Send {
 type Outcome = Pin<Box<dyn Future<Output = Result<RunOutcome, RunError>> + Send>>;
 
 enum RunState {
-    Running(RunEvents),
+    Running(Box<RunEvents>),
     Ending(Outcome),
     Ended,
 }
@@ -61,7 +61,7 @@ impl Frames {
         writer: Box<dyn Writer>,
         (paused, key): (PausedRuns, ThreadKey),
     ) -> Self {
-        let (state, ready) = (RunState::Running(events), VecDeque::new());
+        let (state, ready) = (RunState::Running(Box::new(events)), VecDeque::new());
         let mut frames = Self { state, tracker, writer, ready, paused, key };
         frames.put(vec![Piece::Begin]);
         frames
@@ -91,7 +91,7 @@ impl Frames {
                 return Poll::Ready(Some(frame));
             }
             match &mut self.state {
-                RunState::Running(events) => match Pin::new(events).poll_next(context) {
+                RunState::Running(events) => match Pin::new(&mut **events).poll_next(context) {
                     Poll::Ready(Some(event)) => {
                         let pieces = self.tracker.event(&event);
                         self.put(pieces);

@@ -1,4 +1,4 @@
-//! What a request of a front end says, whichever protocol it is in.
+//! A request of a front end, whichever protocol it is in.
 
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
@@ -75,7 +75,7 @@ pub(crate) struct WebRequest {
     /// The id of the run; empty in a protocol without one.
     pub(crate) run: String,
     pub(crate) messages: Vec<FoundMessage>,
-    /// What was said to pending calls and questions, by their ids.
+    /// The decisions and answers to pending calls and questions, by their ids.
     pub(crate) said: BTreeMap<String, Said>,
 }
 
