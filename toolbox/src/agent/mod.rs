@@ -33,6 +33,7 @@
 //! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
 //! | change the request of a step, check input and answers | [`PrepareStep`], [`StepRequest`], [`Guard`], [`Verdict`], [`IntoVerdict`], [`ValidateAnswer`], [`Checked`] |
 //! | limit several runs together | [`SharedBudget`], [`UsageLimits`] |
+//! | limit a principal by day and month, beyond the process | [`SpendingLimits`], [`SpendingLimit`], [`SpendingKind`], [`SpendingPeriod`], [`Spending`] |
 //! | give a conversation to another | [`Handoff`] |
 //! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`], [`tool_from_fn`] |
 
@@ -54,6 +55,7 @@ mod repeat;
 mod run;
 mod run_scope;
 mod settings;
+pub(crate) mod spending;
 mod step;
 mod subagent;
 mod taken;
@@ -74,5 +76,6 @@ pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome};
 pub use paused::{Paused, PendingCall};
 pub use run::{ResumeFrom, Run, RunEvents};
 pub use settings::{InfrastructurePolicy, MaxIterations};
+pub use spending::{Spending, SpendingKind, SpendingLimit, SpendingLimits, SpendingPeriod};
 pub use subagent::tool_from_fn;
 pub use window::{Compactor, ContextLength, ContextRule, ModelCompactor, Summary};
