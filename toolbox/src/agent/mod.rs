@@ -31,6 +31,7 @@
 //! | keep its requests short | [`AgentBuilder::max_context_tokens`], [`ContextRule`], [`ContextLength`], [`Compactor`], [`ModelCompactor`], [`Summary`] |
 //! | steer it, or pause it | [`RunHandle`] |
 //! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
+//! | let a model decide by a policy | [`ModelApprover`] |
 //! | change the request of a step, check input and answers | [`PrepareStep`], [`StepRequest`], [`Guard`], [`Verdict`], [`IntoVerdict`], [`ValidateAnswer`], [`Checked`] |
 //! | limit several runs together | [`SharedBudget`], [`UsageLimits`] |
 //! | limit a principal by day and month, beyond the process | [`SpendingLimits`], [`SpendingLimit`], [`SpendingKind`], [`SpendingPeriod`], [`Spending`] |
@@ -48,6 +49,7 @@ mod hooks;
 mod inherited;
 mod jobs;
 pub(crate) mod log;
+mod model_approver;
 mod outcome;
 mod paused;
 mod prompt;
@@ -72,6 +74,7 @@ pub use handle::RunHandle;
 pub use handoff::Handoff;
 pub use hooks::{Checked, Guard, IntoVerdict, PrepareStep, StepRequest, ValidateAnswer, Verdict};
 pub use jobs::{JobPolicy, LateJobs};
+pub use model_approver::ModelApprover;
 pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome};
 pub use paused::{Paused, PendingCall};
 pub use run::{ResumeFrom, Run, RunEvents};

@@ -331,7 +331,6 @@ impl ActiveRun {
         let model = leg.model();
         let (price, cost) = account.cost_of(model, response.model.as_deref(), &response.usage);
         account.budgets.charge_usage(response.usage, cost);
-        account.written().await?;
         conversation.log_reply(&response, cost).await?;
         leg.events.emit(|| EventKind::ModelFinished {
             model: response.model.clone().unwrap_or_else(|| model.name().to_owned()),
