@@ -16,6 +16,13 @@ use crate::schema::civil;
 use crate::sync::Mutex;
 
 /// A period of time over which spending is added up, in UTC.
+///
+/// ```
+/// use toolbox::agent::SpendingPeriod;
+///
+/// assert_eq!(serde_json::to_string(&SpendingPeriod::Day)?, r#""day""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
