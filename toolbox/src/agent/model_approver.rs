@@ -17,7 +17,7 @@ use crate::context::rules::ToolRule;
 use crate::context::{ApprovalRequest, Approver, Decision, InvalidRuleError, Principal, now};
 use crate::event::{StopReason, shown_arguments};
 use crate::future::BoxFuture;
-use crate::model::Model;
+use crate::model::{Model, Reply};
 use crate::text::clean;
 
 /// The maximum length of the arguments that a model judges, in bytes.
@@ -205,7 +205,7 @@ fn document(request: &ApprovalRequest) -> String {
 /// Returns the decision of a run that made exactly one, by its tool.
 fn read(outcome: &RunOutcome) -> Judged {
     let calls: Vec<_> =
-        outcome.history.last_reply().into_iter().flat_map(|reply| reply.tool_calls()).collect();
+        outcome.history.last_reply().into_iter().flat_map(Reply::tool_calls).collect();
     let decision = match (outcome.reason, calls.as_slice()) {
         (StopReason::TimedOut, _) => {
             return Judged::Unclear("the model that judges calls took too long");

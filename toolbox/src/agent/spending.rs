@@ -151,16 +151,14 @@ pub(crate) struct LimitedPeriod {
     pub(crate) limits: UsageLimits,
 }
 
+/// The answer of a place where spending is added up.
+pub(crate) type Granting = BoxFuture<'static, Result<Granted, SharedError>>;
+
 /// The place where spending is added up, for all processes that use it.
 pub(crate) trait SpendingStore: Send + Sync {
     /// Checks the limits and adds the spending, in one step. It is done even if the future is
     /// dropped, before whatever is asked for later.
-    fn spend(
-        &self,
-        principal: String,
-        periods: Vec<LimitedPeriod>,
-        spend: Spend,
-    ) -> BoxFuture<'static, Result<Granted, SharedError>>;
+    fn spend(&self, principal: String, periods: Vec<LimitedPeriod>, spend: Spend) -> Granting;
 
     /// Names the place: two of one name add up together.
     fn id(&self) -> &str;
@@ -229,7 +227,7 @@ struct PrincipalLimits {
 }
 
 impl PrincipalLimits {
-    fn spend(&self, spend: Spend) -> BoxFuture<'static, Result<Granted, SharedError>> {
+    fn spend(&self, spend: Spend) -> Granting {
         let now = self.clock.now();
         let period = |period: SpendingPeriod, limits: UsageLimits| LimitedPeriod {
             period,
@@ -248,7 +246,7 @@ impl PrincipalLimits {
 pub(super) struct SpendingAccount {
     all: Arc<[PrincipalLimits]>,
     /// The spending that is being written.
-    unwritten: Arc<Mutex<Vec<BoxFuture<'static, Result<Granted, SharedError>>>>>,
+    unwritten: Arc<Mutex<Vec<Granting>>>,
 }
 
 impl SpendingAccount {
