@@ -25,6 +25,7 @@ mod handoffs;
 mod inherited;
 mod jobs;
 mod kit;
+mod model_approver;
 mod nothing;
 mod odd_fields;
 mod own_results;

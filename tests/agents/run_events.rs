@@ -168,3 +168,29 @@ async fn a_decision_that_comes_later_is_an_event() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_reader_in_one_task_misses_no_event_of_a_long_run() {
+    for results in [1, 60, 200, 1000] {
+        let calls = (0..results).map(|_| ("hello", "{}"));
+        let model = ScriptedModel::new().calls_all(calls).text("ok");
+        let toolbox = ToolBox::builder().tools(says("hello", "hi")).max_batch_calls(results);
+        let agent = Agent::builder(model)
+            .toolbox(toolbox.build().unwrap())
+            .repeat_limit(u32::MAX)
+            .max_calls_per_step(results)
+            .max_total_calls(5000)
+            .build()
+            .unwrap();
+        let seen = Seen::default();
+        let mut events = agent.run("x").with_events(seen.sink().with_content()).events();
+        let mut read = Vec::new();
+        while let Some(event) = events.next().await {
+            read.push(event);
+        }
+        assert!(read.len() > 2 * results, "{results}: {}", read.len());
+        assert_eq!(read.len(), seen.events().len(), "{results}");
+        assert!(matches!(read.last().unwrap().kind, EventKind::Finished { .. }), "{results}");
+        assert_eq!(events.outcome().await.unwrap().content, "ok", "{results}");
+    }
+}

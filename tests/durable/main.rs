@@ -20,6 +20,7 @@ mod resumed;
 mod runs;
 #[cfg(unix)]
 mod signals;
+mod spending;
 
 use support::{bounded, ledger};
 

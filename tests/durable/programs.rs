@@ -6,6 +6,8 @@
 mod interrupted;
 #[path = "../programs/ledger.rs"]
 mod ledger;
+#[path = "../programs/spender.rs"]
+mod spender;
 #[path = "../programs/steps.rs"]
 mod steps;
 
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
     support::programs::run(&[
         ("interrupted", || interrupted::main().report()),
         ("ledger", || ledger::main().report()),
+        ("spender", || spender::main().report()),
         ("steps", || steps::main().report()),
     ])
 }

@@ -192,6 +192,7 @@ fn compiled() -> Vec<(String, BTreeSet<String>)> {
         ("toolbox-script", "docs/scripts.md", "agent"),
         ("toolbox-openapi", "docs/openapi.md", "search"),
         ("toolbox-eval", "docs/evals.md", "openai"),
+        ("toolbox-web", "docs/web.md", "agent"),
     ];
     let others = others.map(|(name, page, feature)| {
         let source = read(&format!("crates/{name}/src/lib.rs"));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::paused::Spent;
+use super::spending::{Spending, SpendingAccount};
 use crate::cost::{Cost, Money};
 use crate::model::Usage;
 use crate::sync::Mutex;
@@ -22,10 +23,10 @@ pub(super) const UNLIMITED: Money = Money::from_picos(u64::MAX);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageLimits {
-    tokens: u64,
-    calls: u64,
-    requests: u64,
-    cost: Money,
+    pub(crate) tokens: u64,
+    pub(crate) calls: u64,
+    pub(crate) requests: u64,
+    pub(crate) cost: Money,
 }
 
 impl UsageLimits {
@@ -69,6 +70,20 @@ impl UsageLimits {
     pub fn max_requests(mut self, requests: u64) -> Self {
         self.requests = requests;
         self
+    }
+
+    pub(super) fn limits_cost(&self) -> bool {
+        self.cost < UNLIMITED
+    }
+
+    /// Returns the lower of each two limits.
+    pub(super) fn stricter(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.min(other.tokens),
+            calls: self.calls.min(other.calls),
+            requests: self.requests.min(other.requests),
+            cost: self.cost.min(other.cost),
+        }
     }
 }
 
@@ -259,12 +274,15 @@ pub(super) struct Budgets {
     /// The positions of the run's own: that of the whole run, then one for each agent that the
     /// conversation was handed to.
     own: Arc<[usize]>,
+    /// The limits that outlive the process.
+    pub(super) spending: SpendingAccount,
 }
 
 impl Budgets {
     /// Returns the budgets of a run below this one.
     pub(super) fn with(&self, own: Budget, shared: &[SharedBudget]) -> Self {
-        Self { all: Arc::clone(&self.all), own: Arc::default() }.and(own, shared)
+        let (all, spending) = (Arc::clone(&self.all), self.spending.clone());
+        Self { all, own: Arc::default(), spending }.and(own, shared)
     }
 
     /// Returns the budgets of a run after its conversation was handed to another agent.
@@ -277,7 +295,7 @@ impl Budgets {
         }
         let own_positions = self.own.iter().copied().chain([all.len()]).collect();
         all.push(Arc::new(own));
-        Self { all: all.into(), own: own_positions }
+        Self { all: all.into(), own: own_positions, spending: self.spending.clone() }
     }
 
     fn of_run(&self) -> Option<&Arc<Budget>> {
@@ -305,6 +323,7 @@ impl Budgets {
     pub(super) fn charge_shared_calls(&self, calls: u64) {
         let shared = self.all.iter().filter(|budget| budget.spans_runs);
         shared.for_each(|budget| budget.calls.charge(calls));
+        self.spending.charge(Spending { calls, ..Spending::default() });
     }
 
     /// Takes one request, and returns `false` if there is none left.
@@ -315,6 +334,7 @@ impl Budgets {
     /// Charges every run for what one request cost.
     pub(super) fn charge_usage(&self, usage: Usage, cost: Cost) {
         self.all.iter().for_each(|budget| budget.charge_usage(usage, cost));
+        self.spending.charge_usage(usage, cost);
     }
 
     /// As [`charge_usage`](Self::charge_usage), of a request that the log of the run has.
@@ -364,6 +384,7 @@ impl Budgets {
     /// Charges every run for calls that were made elsewhere.
     pub(super) fn charge_calls(&self, calls: u64) {
         self.all.iter().for_each(|budget| budget.calls.charge(calls));
+        self.spending.charge(Spending { calls, ..Spending::default() });
     }
 
     pub(super) fn are_tokens_spent(&self) -> bool {

@@ -192,6 +192,7 @@ impl LoggedOutcome {
 
     fn restore(self) -> Option<RunOutcome> {
         Some(RunOutcome {
+            limit: None,
             reason: StopReason::of_code(&self.reason)?,
             content: self.content,
             iterations: self.iterations,

@@ -31,8 +31,10 @@
 //! | keep its requests short | [`AgentBuilder::max_context_tokens`], [`ContextRule`], [`ContextLength`], [`Compactor`], [`ModelCompactor`], [`Summary`] |
 //! | steer it, or pause it | [`RunHandle`] |
 //! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
+//! | let a model decide by a policy | [`ModelApprover`] |
 //! | change the request of a step, check input and answers | [`PrepareStep`], [`StepRequest`], [`Guard`], [`Verdict`], [`IntoVerdict`], [`ValidateAnswer`], [`Checked`] |
 //! | limit several runs together | [`SharedBudget`], [`UsageLimits`] |
+//! | limit a principal by day and month, beyond the process | [`SpendingLimits`], [`SpendingLimit`], [`SpendingKind`], [`SpendingPeriod`], [`Spending`] |
 //! | give a conversation to another | [`Handoff`] |
 //! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`], [`tool_from_fn`] |
 
@@ -47,6 +49,7 @@ mod hooks;
 mod inherited;
 mod jobs;
 pub(crate) mod log;
+mod model_approver;
 mod outcome;
 mod paused;
 mod prompt;
@@ -54,6 +57,7 @@ mod repeat;
 mod run;
 mod run_scope;
 mod settings;
+pub(crate) mod spending;
 mod step;
 mod subagent;
 mod taken;
@@ -70,9 +74,11 @@ pub use handle::RunHandle;
 pub use handoff::Handoff;
 pub use hooks::{Checked, Guard, IntoVerdict, PrepareStep, StepRequest, ValidateAnswer, Verdict};
 pub use jobs::{JobPolicy, LateJobs};
+pub use model_approver::ModelApprover;
 pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome};
 pub use paused::{Paused, PendingCall};
 pub use run::{ResumeFrom, Run, RunEvents};
 pub use settings::{InfrastructurePolicy, MaxIterations};
+pub use spending::{Spending, SpendingKind, SpendingLimit, SpendingLimits, SpendingPeriod};
 pub use subagent::tool_from_fn;
 pub use window::{Compactor, ContextLength, ContextRule, ModelCompactor, Summary};

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::jobs::LateJobs;
 use super::paused::Paused;
+use super::spending::SpendingLimit;
 use crate::call::{FailureKind, SharedError};
 use crate::cost::Cost;
 use crate::event::StopReason;
@@ -24,6 +25,11 @@ pub struct RunOutcome {
     pub agent: String,
     /// Why the run stopped.
     pub reason: StopReason,
+    /// The limit of a day or a month that the run reached, where it stopped for one of
+    /// [those](super::SpendingLimits); the reason is then [`StopReason::Budget`], or
+    /// [`StopReason::Cost`] for money. A durable run that has ended returns its outcome again
+    /// without it.
+    pub limit: Option<SpendingLimit>,
     /// The number of requests to the model: one for an answer without calls, one more for each
     /// round of calls.
     pub iterations: u32,

@@ -506,7 +506,10 @@ impl RunEvents {
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        // The run goes first, so that an event is there before anybody waits for it.
+        // Events that wait go first: the run is no further ahead of a slow reader than one poll.
+        if let Poll::Ready(Some(event)) = self.receiver.poll_recv(context) {
+            return Poll::Ready(Some(event));
+        }
         if self.outcome.is_none()
             && let Poll::Ready(outcome) = self.run.as_mut().poll(context)
         {
@@ -514,9 +517,15 @@ impl RunEvents {
         }
         match self.receiver.poll_recv(context) {
             Poll::Ready(event) => Poll::Ready(event),
-            Poll::Pending if self.outcome.is_some() => Poll::Ready(None),
+            Poll::Pending if self.is_at_end() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         }
+    }
+
+    /// Returns `true` once the run has ended and all events were taken. That the queue is pending
+    /// does not say so: it is too where the task has used up its budget of tokio's, and is woken.
+    fn is_at_end(&self) -> bool {
+        self.outcome.is_some() && self.receiver.is_empty()
     }
 
     /// Waits for the end of the run; events that were not asked for are dropped.
@@ -553,7 +562,7 @@ impl futures_core::Stream for RunEvents {
 #[cfg(feature = "stream")]
 impl futures_core::FusedStream for RunEvents {
     fn is_terminated(&self) -> bool {
-        self.outcome.is_some() && self.receiver.is_empty()
+        self.is_at_end()
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::budget::{SharedBudget, UNLIMITED};
 use super::hooks::Hooks;
 use super::jobs::JobPolicy;
+use super::spending::SpendingLimits;
 use super::window::ContextSettings;
 use crate::context::Approver;
 use crate::cost::{Money, Prices};
@@ -94,6 +95,7 @@ pub(super) struct AgentSettings {
     pub(super) context: ContextSettings,
     pub(super) hooks: Hooks,
     pub(super) shared_budgets: Vec<SharedBudget>,
+    pub(super) spending: Vec<SpendingLimits>,
     pub(super) max_handoffs: u32,
     pub(super) sinks: Vec<EventSink>,
     pub(super) max_cost: Money,
@@ -125,6 +127,7 @@ impl Default for AgentSettings {
             context: ContextSettings::default(),
             hooks: Hooks::default(),
             shared_budgets: Vec::new(),
+            spending: Vec::new(),
             max_handoffs: 10,
             sinks: Vec::new(),
             max_cost: UNLIMITED,

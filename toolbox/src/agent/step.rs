@@ -122,6 +122,7 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
     let ActiveRun { leg, conversation, guards, .. } = &mut running;
     let end = guards.guard_output(conversation, &leg.events, end).await;
     let end = conversation.log_pause(end).await;
+    let end = running.account.written().await.err().unwrap_or(end);
     let (log, result) = running.end(end);
     logged::close(log, result).await
 }
@@ -177,8 +178,10 @@ impl ActiveRun {
                 }
                 Replied::Calls(open) => {
                     self.guards.finished();
-                    let plan = self.plan(&open);
-                    self.carry_out(open, plan, Vec::new(), Vec::new()).await
+                    match self.plan(&open).await {
+                        Ok(plan) => self.carry_out(open, plan, Vec::new(), Vec::new()).await,
+                        Err(end) => Some(end),
+                    }
                 }
             };
             if let Some(end) = end {
@@ -362,8 +365,8 @@ impl ActiveRun {
         }
         if logged.is_none() {
             account.check_price(leg.model())?;
-            if !leg.model().is_program() && !account.budgets.take_request() {
-                return Err(End::stopped(StopReason::Budget));
+            if !leg.model().is_program() {
+                account.take_request().await?;
             }
         }
         Ok((logged, plain))
@@ -381,7 +384,7 @@ impl ActiveRun {
             return first;
         }
         let fitting = Fitting::new(leg, conversation, &guards.limits, account);
-        if !fitting.fit_refused().await? || !account.budgets.take_request() {
+        if !fitting.fit_refused().await? || account.take_request().await.is_err() {
             return first;
         }
         conversation.report_prefix(&leg.events);
@@ -429,6 +432,7 @@ impl ActiveRun {
         let history = self.history_at_end(&end);
         let Self { leg, conversation, mut guards, account } = self;
         let RunConversation { answer, jobs, log, .. } = conversation;
+        let limit = account.limit.filter(|_| is_over_limit(&end));
         let (iterations, usage) = (account.iterations, account.budgets.usage());
         let cost = account.budgets.cost();
         let took = guards.limits.elapsed();
@@ -475,6 +479,7 @@ impl ActiveRun {
             content,
             agent: leg.name,
             reason,
+            limit,
             iterations,
             usage,
             cost,
@@ -486,6 +491,11 @@ impl ActiveRun {
         };
         (log, Ok(outcome))
     }
+}
+
+/// Returns `true` if a run stopped because something is spent.
+fn is_over_limit(end: &End) -> bool {
+    matches!(end, End::Stopped(StopReason::Budget | StopReason::Cost, _))
 }
 
 /// Returns the reason of a pause.

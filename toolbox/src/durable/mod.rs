@@ -53,6 +53,7 @@ mod recorder;
 mod results;
 mod rows;
 mod runs;
+mod spending;
 mod sqlite;
 mod unreadable;
 mod worker;

@@ -239,7 +239,9 @@ impl Journal {
 
 impl JournalInner {
     fn file(&self) -> Result<&Arc<SqliteBacklog>, StoreError> {
-        self.file.as_ref().ok_or_else(|| failed("the engine of the journal keeps no runs"))
+        self.file
+            .as_ref()
+            .ok_or_else(|| failed("the engine of the journal keeps neither runs nor spending"))
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) use kinds::{Kinds, type_word};
 use normal::normalize_output;
 pub(crate) use normal::{merged, normalize, without_null};
 pub(crate) use policing::Policing;
-pub(crate) use times::{TimeType, show_as_text, write_as_text};
+pub(crate) use times::{TimeType, civil, show_as_text, write_as_text};
 pub(crate) use walk::children;
 
 /// Returns the schema of the values that `T` deserializes from, in normal form.

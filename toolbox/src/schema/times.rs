@@ -324,7 +324,7 @@ fn days_since(year: u32, month: u32, day: u32) -> i64 {
 }
 
 /// Returns the year, the month and the day that so many days since 1970 are.
-fn civil(days: u64) -> (u64, u64, u64) {
+pub(crate) fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let era = days / 146_097;
     let of_era = days % 146_097;

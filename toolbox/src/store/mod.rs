@@ -48,7 +48,7 @@ pub(crate) use writer::Writer;
 use crate::disk::SyncCheck;
 
 /// The version of a file that this crate writes.
-const KNOWN: u32 = 6;
+const KNOWN: u32 = 7;
 
 /// The time that opening a file waits for others that open or write it.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,6 +62,7 @@ const STEPS: [&str; KNOWN as usize] = [
     include_str!("4.sql"),
     include_str!("5.sql"),
     include_str!("6.sql"),
+    include_str!("7.sql"),
 ];
 
 /// A store in one `SQLite` file, which comes with the crate: no server, no library of the system.

@@ -6,6 +6,7 @@ use super::{AgentBuilder, BuildAgentError};
 use crate::agent::budget::SharedBudget;
 use crate::agent::handoff::Handoff;
 use crate::agent::hooks::{AnyForm, Guard, PrepareStep, ValidateAnswer};
+use crate::agent::spending::SpendingLimits;
 use crate::event::EventSink;
 
 impl AgentBuilder {
@@ -79,6 +80,13 @@ impl AgentBuilder {
     /// times, with different budgets: all hold.
     pub fn shared_budget(mut self, budget: SharedBudget) -> Self {
         self.settings.shared_budgets.push(budget);
+        self
+    }
+
+    /// Limits what each principal may spend in a day and in a month, over all runs of the agent, in
+    /// all processes: see [`SpendingLimits`].
+    pub fn spending_limits(mut self, limits: SpendingLimits) -> Self {
+        self.settings.spending.push(limits);
         self
     }
 

@@ -8,6 +8,9 @@ use crate::agent::budget::{Budget, Budgets, SharedBudget};
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::Paused;
 use crate::agent::settings::AgentSettings;
+use crate::agent::spending::{SpendingKind, SpendingLimit};
+use crate::call::SharedError;
+use crate::context::ToolContext;
 use crate::cost::{Cost, Money, Prices, price_of};
 use crate::event::{EventKind, StopReason};
 use crate::model::{Model, Usage};
@@ -19,6 +22,8 @@ pub(super) struct RunAccount {
     over_budget: bool,
     /// The number of requests to the model.
     pub(super) iterations: u32,
+    /// The limit of a day or a month that was reached.
+    pub(super) limit: Option<SpendingLimit>,
     /// The prices of the agent, or of one above it.
     pub(super) prices: Option<Arc<dyn Prices>>,
 }
@@ -27,12 +32,13 @@ impl RunAccount {
     /// Opens the account of a run below the one that has `above`.
     pub(super) fn new(above: &Budgets, settings: &AgentSettings, shared: &[SharedBudget]) -> Self {
         let budgets = above.with(budget_of(settings), shared);
-        Self { budgets, over_budget: false, iterations: 0, prices: None }
+        Self { budgets, over_budget: false, iterations: 0, limit: None, prices: None }
     }
 
     /// Adds the budget of an agent that the conversation is handed to.
-    pub(super) fn hand_over(&mut self, settings: &AgentSettings) {
+    pub(super) fn hand_over(&mut self, settings: &AgentSettings, context: &ToolContext) {
         self.budgets = self.budgets.and(budget_of(settings), &settings.shared_budgets);
+        self.budgets.spending = self.budgets.spending.with(&settings.spending, context);
     }
 
     /// Goes on from the state at a pause.
@@ -57,15 +63,41 @@ impl RunAccount {
 
     /// Takes up to `wanted` calls, and returns how many there were. Calls that are made `again` may
     /// be in the log: what it has was charged to budgets that outlive the run when it was made.
-    pub(super) fn take_calls(&mut self, wanted: usize, again: bool) -> usize {
+    ///
+    /// # Errors
+    ///
+    /// The end of the run, if the journal of its limits cannot be written.
+    pub(super) async fn take_calls(&mut self, wanted: usize, again: bool) -> Result<usize, End> {
         let granted = if again {
             self.budgets.take_calls_again(wanted as u64)
         } else {
-            self.budgets.take_calls(wanted as u64)
+            let granted = self.budgets.take_calls(wanted as u64);
+            let spending = self.budgets.spending.take_calls(granted).await;
+            let (granted, limit) = spending.map_err(unwritten)?;
+            self.limit = self.limit.or(limit);
+            granted
         };
         let granted = usize::try_from(granted).unwrap_or(wanted);
         self.over_budget |= granted < wanted;
-        granted
+        Ok(granted)
+    }
+
+    /// Takes one request, or returns the end of a run that may send no more.
+    pub(super) async fn take_request(&mut self) -> Result<(), End> {
+        if !self.budgets.take_request() {
+            return Err(End::stopped(StopReason::Budget));
+        }
+        self.limit = self.budgets.spending.take_request().await.map_err(unwritten)?;
+        match self.limit {
+            Some(limit) if limit.kind == SpendingKind::Cost => Err(End::stopped(StopReason::Cost)),
+            Some(_) => Err(End::stopped(StopReason::Budget)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until what was spent is where it outlives the process.
+    pub(super) async fn written(&self) -> Result<(), End> {
+        self.budgets.spending.written().await.map_err(unwritten)
     }
 
     /// Returns the price of tokens, if there is one, and what they cost. `answered` is the model as
@@ -107,12 +139,17 @@ impl RunAccount {
     pub(super) fn check_price(&self, model: &dyn Model) -> Result<(), End> {
         let budgets = &self.budgets;
         let is_known = || self.cost_of(model, None, &Usage::default()).0.is_some();
-        if budgets.money_left().is_none() || (is_known() && !budgets.has_unpriced()) {
+        let is_limited = budgets.money_left().is_some() || budgets.spending.limits_cost();
+        if !is_limited || (is_known() && !budgets.has_unpriced()) {
             return Ok(());
         }
         let (provider, model) = (model.provider().to_owned(), model.name().to_owned());
         Err(End::Failed(RunErrorKind::NoPrice { provider, model }))
     }
+}
+
+fn unwritten(error: SharedError) -> End {
+    End::Failed(RunErrorKind::Journal(error))
 }
 
 fn budget_of(settings: &AgentSettings) -> Budget {

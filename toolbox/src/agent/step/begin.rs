@@ -19,6 +19,7 @@ use crate::agent::inherited::Inherited;
 use crate::agent::jobs::Jobs;
 use crate::agent::log::RunLog;
 use crate::agent::run_scope::RunScope;
+use crate::agent::spending::SpendingLimits;
 use crate::agent::window::ContextWindow;
 use crate::context::promotion::Promotions;
 use crate::context::{CancellationToken, Taint, ToolContext, now};
@@ -77,6 +78,8 @@ impl ActiveRun {
         let shared = given.get::<SharedBudget>().into_iter().chain(&agent.settings.shared_budgets);
         let shared: Vec<_> = shared.cloned().collect();
         let mut account = RunAccount::new(&above.budgets, &agent.settings, &shared);
+        let spending = given.get::<SpendingLimits>().into_iter().chain(&agent.settings.spending);
+        account.budgets.spending = account.budgets.spending.with(spending, &given);
         let token =
             given.given_cancellation().map(CancellationToken::child_token).unwrap_or_default();
         let jobs = Jobs::new();

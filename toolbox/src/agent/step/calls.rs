@@ -78,20 +78,26 @@ impl CallPlan {
     }
 
     /// Takes the calls from the account of the run, and refuses those it has no more of.
-    fn charge(&mut self, account: &mut RunAccount, max_calls: usize, is_replaying: bool) {
+    async fn charge(
+        &mut self,
+        account: &mut RunAccount,
+        max_calls: usize,
+        is_replaying: bool,
+    ) -> Result<(), End> {
         // The gate refuses what is beyond the limit of one reply; that costs nothing.
         let wanted = self.made.len().min(max_calls);
-        let granted = account.take_calls(wanted, is_replaying);
+        let granted = account.take_calls(wanted, is_replaying).await?;
         if granted < wanted {
             let text = "not run: the run has spent the calls it may make";
             self.refuse_from(granted, FailureKind::OverBudget, text);
         }
+        Ok(())
     }
 }
 
 impl ActiveRun {
     /// Decides which calls of a reply are made.
-    pub(super) fn plan(&mut self, open: &Unanswered) -> CallPlan {
+    pub(super) async fn plan(&mut self, open: &Unanswered) -> Result<CallPlan, End> {
         let Self { leg, conversation, guards, account } = self;
         let mut calls = open.calls().cloned().map(|call| (call, false)).collect();
         let refused = conversation.refuse_beside_handoff(&mut calls);
@@ -100,8 +106,9 @@ impl ActiveRun {
             tool.is_some_and(|tool| tool.inner().running.polling)
         };
         let mut plan = CallPlan::new(calls, refused, &guards.repeats, may_poll, &leg.events);
-        plan.charge(account, leg.settings().max_calls_per_step, conversation.is_replaying());
-        plan
+        let max_calls = leg.settings().max_calls_per_step;
+        plan.charge(account, max_calls, conversation.is_replaying()).await?;
+        Ok(plan)
     }
 
     /// Makes the calls of a reply, and adds their results to the transcript. Returns the end, if it

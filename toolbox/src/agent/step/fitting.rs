@@ -30,7 +30,7 @@ pub(super) struct Fitting<'a> {
     leg: &'a Leg,
     conversation: &'a mut RunConversation,
     limits: &'a RunLimits,
-    account: &'a RunAccount,
+    account: &'a mut RunAccount,
     /// The cost of summaries.
     spent: (Usage, Cost),
 }
@@ -40,7 +40,7 @@ impl<'a> Fitting<'a> {
         leg: &'a Leg,
         conversation: &'a mut RunConversation,
         limits: &'a RunLimits,
-        account: &'a RunAccount,
+        account: &'a mut RunAccount,
     ) -> Self {
         Self { leg, conversation, limits, account, spent: Default::default() }
     }
@@ -321,9 +321,7 @@ impl<'a> Fitting<'a> {
         removed: &History,
     ) -> Result<Option<String>, End> {
         for _ in 0..compactor.requests() {
-            if !self.account.budgets.take_request() {
-                return Err(End::stopped(StopReason::Budget));
-            }
+            self.account.take_request().await?;
         }
         let removed = removed.clone();
         // A closure may panic before there is a future.

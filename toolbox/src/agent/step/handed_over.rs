@@ -134,7 +134,7 @@ impl ActiveRun {
         if let Some(approver) = &leg.settings().approver {
             given = given.with_shared_approver(Arc::clone(approver));
         }
-        account.hand_over(&agent.settings);
+        account.hand_over(&agent.settings, &given);
         let mut handed = std::mem::take(&mut leg.handed);
         handed.add(tool, began_at, conversation.toolbox().clone());
         let next = LegStart {

@@ -1,0 +1,190 @@
+//! The spending of principals in the file of a journal.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::journal::Journal;
+use crate::agent::spending::{Granted, LimitedPeriod, Spend, SpendingStore};
+use crate::agent::{Spending, SpendingKind, SpendingLimit, SpendingLimits, SpendingPeriod};
+use crate::call::SharedError;
+use crate::context::Principal;
+use crate::cost::{Cost, Money};
+use crate::future::BoxFuture;
+use crate::store::StoreError;
+
+impl Journal {
+    /// Returns limits on the spending of each principal that are kept in the file of the journal.
+    /// All that runs with them spend is counted there; nothing is limited until
+    /// [`per_day`](SpendingLimits::per_day) or [`per_month`](SpendingLimits::per_month) says so.
+    ///
+    /// ```
+    /// use toolbox::agent::{Agent, SpendingPeriod, StopReason, UsageLimits};
+    /// use toolbox::context::Principal;
+    /// use toolbox::durable::Journal;
+    /// use toolbox::testing::ScriptedModel;
+    /// use toolbox::ToolContext;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let journal = Journal::in_memory()?;
+    /// let limits = journal.spending_limits().per_day(UsageLimits::new().max_requests(1));
+    /// let agent = Agent::builder(ScriptedModel::answering("Hello."))
+    ///     .spending_limits(limits)
+    ///     .build()?;
+    /// let ada = Principal::new("ada");
+    /// let ask = || agent.run("Hi").in_context(ToolContext::new().with(ada.clone()));
+    ///
+    /// assert_eq!(ask().await?.reason, StopReason::Answered);
+    /// let outcome = ask().await?;
+    /// assert_eq!(outcome.reason, StopReason::Budget);
+    /// assert_eq!(outcome.limit.unwrap().to_string(), "requests in a day");
+    /// let today = std::time::SystemTime::now();
+    /// assert_eq!(journal.spending(&ada, SpendingPeriod::Day, today).await?.requests, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn spending_limits(&self) -> SpendingLimits {
+        SpendingLimits::new(Arc::new(self.clone()))
+    }
+
+    /// Returns the spending of a principal in the day or the month that holds a time. It is kept
+    /// for good: some 60 bytes a day of each principal that spends.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file, and [`StoreError::Failed`] for a journal over an engine of the program's
+    /// own, which keeps none.
+    pub async fn spending(
+        &self,
+        principal: &Principal,
+        period: SpendingPeriod,
+        time: SystemTime,
+    ) -> Result<Spending, StoreError> {
+        let (principal, key) = (principal.as_str().to_owned(), period.key(time));
+        self.file()?.run(move |connection, _| read(connection, &principal, &key)).await
+    }
+}
+
+impl SpendingStore for Journal {
+    fn spend(
+        &self,
+        principal: String,
+        periods: Vec<LimitedPeriod>,
+        spend: Spend,
+    ) -> BoxFuture<'static, Result<Granted, SharedError>> {
+        let shared = |error: StoreError| -> SharedError { Arc::new(error) };
+        let work = move |connection: &Connection| spent(connection, &principal, &periods, spend);
+        match self.file() {
+            Ok(file) => {
+                let done = file.run(move |connection, _| work(connection));
+                // The journal is open until it is done.
+                let journal = self.clone();
+                Box::pin(async move {
+                    let done = done.await.map_err(shared);
+                    drop(journal);
+                    done
+                })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(shared(error)))),
+        }
+    }
+
+    fn id(&self) -> &str {
+        Journal::id(self)
+    }
+}
+
+/// Checks the limits of all periods, and adds the spending to each.
+fn spent(
+    connection: &Connection,
+    principal: &str,
+    periods: &[LimitedPeriod],
+    spend: Spend,
+) -> Result<Granted, StoreError> {
+    let rows = periods.iter().map(|own| read(connection, principal, &own.key));
+    let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let granted = grant(periods, &rows, spend);
+    let added = match spend {
+        Spend::Request => Spending { requests: granted.amount, ..Spending::default() },
+        Spend::Calls(_) => Spending { calls: granted.amount, ..Spending::default() },
+        Spend::Made(spending) => spending,
+    };
+    if added != Spending::default() {
+        for (own, row) in periods.iter().zip(&mut rows) {
+            row.add(&added);
+            write(connection, principal, &own.key, row)?;
+        }
+    }
+    Ok(granted)
+}
+
+fn grant(periods: &[LimitedPeriod], rows: &[Spending], spend: Spend) -> Granted {
+    let limit = |own: &LimitedPeriod, kind| SpendingLimit { period: own.period, kind };
+    let mut each = periods.iter().zip(rows);
+    match spend {
+        Spend::Request => {
+            let reached = |(own, row): (&LimitedPeriod, &Spending)| {
+                row.reached(&own.limits).map(|kind| limit(own, kind))
+            };
+            let limit = each.find_map(reached);
+            Granted { amount: u64::from(limit.is_none()), limit }
+        }
+        Spend::Calls(wanted) => {
+            let mut granted = Granted { amount: wanted, limit: None };
+            for (own, row) in each {
+                let left = own.limits.calls.saturating_sub(row.calls);
+                if left < granted.amount {
+                    let limit = Some(limit(own, SpendingKind::Calls));
+                    granted = Granted { amount: left, limit };
+                }
+            }
+            granted
+        }
+        Spend::Made(_) => Granted { amount: 0, limit: None },
+    }
+}
+
+fn read(connection: &Connection, principal: &str, period: &str) -> Result<Spending, StoreError> {
+    let row = connection
+        .prepare_cached(
+            "SELECT calls, requests, tokens, money, unpriced FROM spending \
+             WHERE principal = ? AND period = ?",
+        )?
+        .query_row([principal, period], |row| {
+            let number =
+                |at: usize| row.get(at).map(|value: i64| u64::try_from(value).unwrap_or(0));
+            let mut cost = Cost::new(Money::from_picos(number(3)?));
+            cost.unpriced_tokens = number(4)?;
+            let (calls, requests, tokens) = (number(0)?, number(1)?, number(2)?);
+            Ok(Spending { calls, requests, tokens, cost })
+        })
+        .optional()?;
+    Ok(row.unwrap_or_default())
+}
+
+fn write(
+    connection: &Connection,
+    principal: &str,
+    period: &str,
+    row: &Spending,
+) -> Result<(), StoreError> {
+    // What is more than the file can hold stays at the most.
+    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let Spending { calls, requests, tokens, cost } = *row;
+    let (money, unpriced) = (number(cost.money.picos()), number(cost.unpriced_tokens));
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?, ?)")?
+        .execute(params![
+            principal,
+            period,
+            number(calls),
+            number(requests),
+            number(tokens),
+            money,
+            unpriced
+        ])?;
+    Ok(())
+}
