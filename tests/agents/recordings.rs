@@ -269,7 +269,8 @@ async fn files_that_are_no_recording_are_named_with_the_line() {
 
 /// The run of [`a_variable_records_anew`], in a process of its own.
 #[tokio::test]
-#[ignore = "started by another test"]
+#[ignore = "another test starts it"]
+#[allow(clippy::print_stdout, reason = "the other test reads it")]
 async fn runs_a_recording_at_a_path() {
     let Ok(path) = std::env::var("RECORDING_PATH") else { return };
     let reply = std::env::var("RECORDING_REPLY").unwrap();

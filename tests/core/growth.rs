@@ -125,16 +125,15 @@ fn depth_is_refused_before_it_costs_anything() {
 fn rules_one_by_one_cost_as_much_as_they_are_many() {
     alone(|| {
         let names = |size: usize| (0..size).map(|at| format!("Tool_{at:05}")).collect();
-        let rules: [(&str, fn(&str) -> String); 3] = [
-            ("names", |name| name.to_owned()),
-            ("names with *", |name| format!("*{name}")),
-            ("tags", |name| format!("tag:{name}")),
-        ];
-        for (what, rule) in rules {
-            grows(what, 500, 5, names, |names: &Vec<String>| {
+        for before in ["", "*", "tag:"] {
+            grows(before, 500, 5, names, |names: &Vec<String>| {
                 let toolbox = ToolBox::new();
-                names.iter().for_each(|name| toolbox.blacklist(&rule(name)));
-                names.iter().for_each(|name| assert!(toolbox.lift_blacklist(&rule(name))));
+                for name in names {
+                    toolbox.blacklist(&format!("{before}{name}"));
+                }
+                for name in names {
+                    assert!(toolbox.lift_blacklist(&format!("{before}{name}")));
+                }
             });
         }
         // Each of the tools changes with its own rule.

@@ -122,14 +122,15 @@ async fn spending_is_counted_once_with_the_agents_below() {
     assert_eq!(end(&run(&below, context).await), "budget: calls in a month");
 }
 
+/// The last second of 2026-01-30 in UTC, since 1970.
+const LAST: u64 = 1_769_817_599;
+
 #[tokio::test]
 async fn days_and_months_are_those_of_the_clock_in_utc() {
     let journal = Journal::in_memory().unwrap();
     let limits = journal.spending_limits();
     let limits = limits.per_day(UsageLimits::new().max_requests(2));
     let agent = limited(limits.per_month(UsageLimits::new().max_requests(6)));
-    // Seconds since 1970: 2026-01-30T23:59:59Z, and others.
-    const LAST: u64 = 1_769_817_599;
     for (seconds, expected) in [
         (LAST, "answered"),
         (LAST, "budget: requests in a day"),

@@ -120,7 +120,7 @@ fn number(name: &str, usual: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "asks a model for minutes; `.ci/local_model` starts one"]
+#[ignore = "needs a local model"]
 async fn a_real_model_panics_nothing_and_runs_no_call_that_it_did_not_make() {
     let url = std::env::var("LOCAL_MODEL_URL").expect("LOCAL_MODEL_URL is the URL of a server");
     let requests = number("LOCAL_MODEL_REQUESTS", 500);

@@ -8,12 +8,11 @@ type Extension = ();
 type Extension = toolbox_script::ProgramScripts;
 
 fn main() -> ExitCode {
-    let extension: Extension = Default::default();
     let commands = [
         #[cfg(feature = "evals")]
         toolbox_eval::cli::command::<Extension>(),
         #[cfg(feature = "openapi")]
         toolbox_openapi::cli::COMMAND,
     ];
-    toolbox::cli::program_with(extension, &commands)
+    toolbox::cli::program_with(Extension::default(), &commands)
 }

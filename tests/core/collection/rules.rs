@@ -112,8 +112,7 @@ fn rules_are_what_a_list_of_them_says() {
             };
             let listed: Vec<String> =
                 toolbox.definitions().into_iter().map(|tool| tool.name.clone()).collect();
-            for at in 0..TOOLS.len() {
-                let (name, ..) = TOOLS[at];
+            for (at, (name, ..)) in TOOLS.iter().enumerate() {
                 let is_listed = there.contains(&at) && is_permitted(at);
                 let state = format!("seed {seed}: {name}, {denied:?}, {allowed:?}, {there:?}");
                 assert_eq!(listed.iter().any(|own| own == name), is_listed, "{state}");
@@ -126,8 +125,8 @@ fn rules_are_what_a_list_of_them_says() {
         let all = ToolBox::new();
         (0..TOOLS.len()).for_each(|at| all.register(made(at)));
         for (context, denied) in &kept {
-            for at in 0..TOOLS.len() {
-                let result = now(all.call_in(context, ToolCall::new("1", TOOLS[at].0, "{}")));
+            for (at, (name, ..)) in TOOLS.iter().enumerate() {
+                let result = now(all.call_in(context, ToolCall::new("1", *name, "{}")));
                 assert_eq!(result.is_error(), named(denied, at, true), "seed {seed}: {denied:?}");
             }
         }

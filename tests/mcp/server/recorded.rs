@@ -31,8 +31,8 @@ fn recorded_peer(recording: &Recording) -> Peer {
 fn played_peer(server: RecordedServer) -> Peer {
     let (here, there) = tokio::io::duplex(64 << 10);
     let (input, output) = split(there);
-    let served = tokio::spawn(async move { server.serve(input, output).await.unwrap() });
-    Peer::on(here, served)
+    let task = tokio::spawn(async move { server.serve(input, output).await.unwrap() });
+    Peer::on(here, task)
 }
 
 async fn talk(peer: &mut Peer, era: Era) -> Vec<Value> {
@@ -142,7 +142,11 @@ fn server() -> RecordedServer {
 
 /// Returns what the server writes to a client that writes all lines.
 async fn dialogue(server: &RecordedServer, lines: &[Value]) -> Vec<Value> {
-    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut input = String::new();
+    for line in lines {
+        input.push_str(&line.to_string());
+        input.push('\n');
+    }
     let mut output = Vec::new();
     server.serve(input.as_bytes(), &mut output).await.unwrap();
     let output = String::from_utf8(output).unwrap();
@@ -205,7 +209,7 @@ async fn a_request_that_was_not_recorded_names_the_nearest_and_the_difference() 
         (
             "another tool",
             vec![call(9, "town", json!({"name": "Paris"}))],
-            r#"at name: recorded "#,
+            "at name: recorded ",
             r#", now "town""#,
         ),
         (

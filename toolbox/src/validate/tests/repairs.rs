@@ -136,12 +136,12 @@ fn what_is_not_surely_meant_is_refused() {
         (
             "a number that breaks the schema",
             r#"{"query":"a","limit":"500"}"#,
-            r#"args.out_of_range: `limit` must be at most 50, got 500"#,
+            "args.out_of_range: `limit` must be at most 50, got 500",
         ),
         (
             "a fraction for an integer",
             r#"{"query":"a","limit":"2.5"}"#,
-            r#"args.wrong_type: `limit` must be an integer, got 2.5"#,
+            "args.wrong_type: `limit` must be an integer, got 2.5",
         ),
         (
             "True",
