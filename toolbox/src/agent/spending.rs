@@ -136,7 +136,7 @@ pub(crate) enum Spend {
 
 /// The answer to a [`Spend`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Granted {
+pub(crate) struct GrantedSpending {
     /// The calls or requests that may be made.
     pub(crate) amount: u64,
     /// The limit that lets no more be made.
@@ -152,7 +152,7 @@ pub(crate) struct LimitedPeriod {
 }
 
 /// The answer of a place where spending is added up.
-pub(crate) type Granting = BoxFuture<'static, Result<Granted, SharedError>>;
+pub(crate) type Granting = BoxFuture<'static, Result<GrantedSpending, SharedError>>;
 
 /// The place where spending is added up, for all processes that use it.
 pub(crate) trait SpendingStore: Send + Sync {

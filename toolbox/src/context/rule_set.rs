@@ -15,8 +15,8 @@ use crate::trie::{KEY_BITS, Key, Trie};
 /// matched one by one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RuleSet {
-    by_text: Trie<Alike, ByHash>,
-    patterns: Trie<Placed, ByPosition>,
+    by_text: Trie<Alike, RuleHash>,
+    patterns: Trie<Placed, RulePosition>,
     /// The position of the next rule.
     next: u64,
     len: usize,
@@ -39,13 +39,13 @@ struct Alike {
 
 /// The hash of the text, as a key.
 #[derive(Debug)]
-struct ByHash;
+struct RuleHash;
 
 /// The position, as a key.
 #[derive(Debug)]
-struct ByPosition;
+struct RulePosition;
 
-impl Key<Alike> for ByHash {
+impl Key<Alike> for RuleHash {
     const IS_HASH: bool = true;
 
     fn of(alike: &Alike) -> u64 {
@@ -53,7 +53,7 @@ impl Key<Alike> for ByHash {
     }
 }
 
-impl Key<Placed> for ByPosition {
+impl Key<Placed> for RulePosition {
     const IS_HASH: bool = false;
 
     fn of(placed: &Placed) -> u64 {
