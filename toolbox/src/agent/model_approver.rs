@@ -221,6 +221,7 @@ fn read(outcome: &RunOutcome) -> Judged {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Approver for ModelApprover {
     /// Returns `model`, also where the fallback decides.
     fn name(&self) -> Cow<'_, str> {

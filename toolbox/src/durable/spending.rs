@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::journal::Journal;
-use crate::agent::spending::{Granted, LimitedPeriod, Spend, SpendingStore};
+use crate::agent::spending::{GrantedSpending, LimitedPeriod, Spend, SpendingStore};
 use crate::agent::{Spending, SpendingKind, SpendingLimit, SpendingLimits, SpendingPeriod};
 use crate::call::SharedError;
 use crate::context::Principal;
@@ -74,7 +74,7 @@ impl SpendingStore for Journal {
         principal: String,
         periods: Vec<LimitedPeriod>,
         spend: Spend,
-    ) -> BoxFuture<'static, Result<Granted, SharedError>> {
+    ) -> BoxFuture<'static, Result<GrantedSpending, SharedError>> {
         let shared = |error: StoreError| -> SharedError { Arc::new(error) };
         let work = move |connection: &Connection| spent(connection, &principal, &periods, spend);
         match self.file() {
@@ -103,7 +103,7 @@ fn spent(
     principal: &str,
     periods: &[LimitedPeriod],
     spend: Spend,
-) -> Result<Granted, StoreError> {
+) -> Result<GrantedSpending, StoreError> {
     let rows = periods.iter().map(|own| read(connection, principal, &own.key));
     let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
     let granted = grant(periods, &rows, spend);
@@ -121,7 +121,7 @@ fn spent(
     Ok(granted)
 }
 
-fn grant(periods: &[LimitedPeriod], rows: &[Spending], spend: Spend) -> Granted {
+fn grant(periods: &[LimitedPeriod], rows: &[Spending], spend: Spend) -> GrantedSpending {
     let limit = |own: &LimitedPeriod, kind| SpendingLimit { period: own.period, kind };
     let mut each = periods.iter().zip(rows);
     match spend {
@@ -130,20 +130,20 @@ fn grant(periods: &[LimitedPeriod], rows: &[Spending], spend: Spend) -> Granted 
                 row.reached(&own.limits).map(|kind| limit(own, kind))
             };
             let limit = each.find_map(reached);
-            Granted { amount: u64::from(limit.is_none()), limit }
+            GrantedSpending { amount: u64::from(limit.is_none()), limit }
         }
         Spend::Calls(wanted) => {
-            let mut granted = Granted { amount: wanted, limit: None };
+            let mut granted = GrantedSpending { amount: wanted, limit: None };
             for (own, row) in each {
                 let left = own.limits.calls.saturating_sub(row.calls);
                 if left < granted.amount {
                     let limit = Some(limit(own, SpendingKind::Calls));
-                    granted = Granted { amount: left, limit };
+                    granted = GrantedSpending { amount: left, limit };
                 }
             }
             granted
         }
-        Spend::Made(_) => Granted { amount: 0, limit: None },
+        Spend::Made(_) => GrantedSpending { amount: 0, limit: None },
     }
 }
 
