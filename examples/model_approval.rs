@@ -9,7 +9,7 @@
 
 use toolbox::agent::{Agent, ModelApprover, RunOutcome};
 use toolbox::context::Decision;
-use toolbox::model::{ModelRequest, ModelResponse, Reply};
+use toolbox::model::{ModelRequest, ModelResponse, Reply, Step};
 use toolbox::testing::ScriptedModel;
 use toolbox::{ToolCall, tool, tools};
 
@@ -44,7 +44,7 @@ fn judged(request: &ModelRequest) -> ModelResponse {
 }
 
 fn shown(outcome: &RunOutcome) {
-    for (call, result) in outcome.history.steps().flat_map(|step| step.calls()) {
+    for (call, result) in outcome.history.steps().flat_map(Step::calls) {
         println!("{} {} -> {}", call.name, call.arguments, result.text());
     }
     for call in outcome.paused.iter().flat_map(toolbox::agent::Paused::pending) {
