@@ -258,6 +258,8 @@ export function register(program, session) {
         const page = await session("try", { ...at(width), colorScheme });
         for (const tool of ["formats", "order", "many_fields", "count_folders", "anything", "choices"]) {
           await tryTool(page, tool);
+          // A form that nobody has touched shows no faults; a call that is refused does.
+          await page.getByRole("button", { name: "Call", exact: true }).click();
           await page.locator("#judged").getByText("missing").first().waitFor();
           const menu = page.locator('[data-part="menu"]').last();
           await menu.click();
