@@ -274,7 +274,11 @@ async fn files_that_are_no_recording_are_named_with_the_line() {
 async fn runs_a_recording_at_a_path() {
     let Ok(path) = std::env::var("RECORDING_PATH") else { return };
     let reply = std::env::var("RECORDING_REPLY").unwrap();
-    let model = Recording::at(path).model(|| ScriptedModel::answering(reply)).unwrap();
+    let real = || {
+        assert_ne!(reply, "no model");
+        ScriptedModel::answering(reply)
+    };
+    let model = Recording::at(path).model(real).unwrap();
     let outcome = agent(model, |b| b).run("Hi").await.unwrap();
     println!("<{}>", outcome.content);
 }
@@ -289,6 +293,9 @@ async fn a_variable_records_anew() {
         (Some("0"), "second", "<first>"),
         (Some("1"), "third", "<third>"),
         (None, "fourth", "<third>"),
+        // A model that cannot be made, as without its key, leaves the file as it is.
+        (Some("1"), "no model", ""),
+        (None, "fifth", "<third>"),
     ];
     for (record, reply, expected) in cases {
         let output = run_apart(&path, record, reply);

@@ -65,7 +65,9 @@ impl RecordingFile {
         real: impl FnOnce() -> M,
     ) -> Result<Box<dyn Model>, RecordingError> {
         if variable::is_set(RECORD) {
-            return Ok(Box::new(Recording::create(&self.path)?.model(real())));
+            // First: without a model, as without its key, the file stays as it is.
+            let real = real();
+            return Ok(Box::new(Recording::create(&self.path)?.model(real)));
         }
         let played = match Recording::load(&self.path) {
             Err(RecordingError::Read { path, source }) if source.kind() == ErrorKind::NotFound => {
