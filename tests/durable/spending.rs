@@ -261,3 +261,27 @@ async fn a_killed_process_has_counted_what_it_asked() {
     let output = spender(&database, "2", "6").output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "0");
 }
+
+#[tokio::test]
+async fn a_damaged_row_grants_nothing() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("spending.db");
+    let journal = Journal::open(&path).unwrap();
+    let limits = || journal.spending_limits().per_day(UsageLimits::new().max_requests(2));
+    assert_eq!(end(&run(&limited(limits()), of("ada")).await), "answered");
+    for column in ["calls", "requests", "tokens", "money", "unpriced"] {
+        let file = rusqlite::Connection::open(&path).unwrap();
+        file.execute(&format!("UPDATE spending SET {column} = -1"), []).unwrap();
+        drop(file);
+        let refused = limited(limits()).run("x").in_context(of("ada")).await.unwrap_err();
+        assert!(matches!(refused.kind, RunErrorKind::Journal(_)), "{column}: {refused:?}");
+        let ada = Principal::new("ada");
+        let read = journal.spending(&ada, SpendingPeriod::Day, SystemTime::now()).await;
+        assert!(read.unwrap_err().to_string().contains("damaged"), "{column}");
+        rusqlite::Connection::open(&path)
+            .unwrap()
+            .execute(&format!("UPDATE spending SET {column} = 0"), [])
+            .unwrap();
+    }
+    assert_eq!(end(&run(&limited(limits()), of("ada")).await), "answered");
+}

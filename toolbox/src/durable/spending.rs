@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::journal::Journal;
+use super::rows::damaged;
 use crate::agent::spending::{GrantedSpending, LimitedPeriod, Spend, SpendingStore};
 use crate::agent::{Spending, SpendingKind, SpendingLimit, SpendingLimits, SpendingPeriod};
 use crate::call::SharedError;
@@ -154,15 +155,17 @@ fn read(connection: &Connection, principal: &str, period: &str) -> Result<Spendi
              WHERE principal = ? AND period = ?",
         )?
         .query_row([principal, period], |row| {
-            let number =
-                |at: usize| row.get(at).map(|value: i64| u64::try_from(value).unwrap_or(0));
-            let mut cost = Cost::new(Money::from_picos(number(3)?));
-            cost.unpriced_tokens = number(4)?;
-            let (calls, requests, tokens) = (number(0)?, number(1)?, number(2)?);
-            Ok(Spending { calls, requests, tokens, cost })
+            let row = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?];
+            Ok(row.map(<u64 as TryFrom<i64>>::try_from))
         })
         .optional()?;
-    Ok(row.unwrap_or_default())
+    let Some(row) = row else { return Ok(Spending::default()) };
+    let [Ok(calls), Ok(requests), Ok(tokens), Ok(money), Ok(unpriced)] = row else {
+        return Err(damaged(format!("{principal:?} has spent less than nothing in {period}")));
+    };
+    let mut cost = Cost::new(Money::from_picos(money));
+    cost.unpriced_tokens = unpriced;
+    Ok(Spending { calls, requests, tokens, cost })
 }
 
 fn write(
