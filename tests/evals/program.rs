@@ -77,6 +77,9 @@ async fn the_command_reports_compares_and_fails_below_the_goal() {
     let with = ["--model", &model];
     let (json, ..) = run(folder, &[&with[..], &["--json", "good.json"]].concat()).await;
     std::fs::write(folder.join("before.json"), &json).unwrap();
+    let compared = [&with[..], &["--json", "good.json", "--against", "before.json"]].concat();
+    let (compared, ..) = run(folder, &compared).await;
+    std::fs::write(folder.join("compared.json"), &compared).unwrap();
     for (words, code, out, err) in [
         (vec!["good.json"], 0, "s with words: 8 of 8 runs pass, 100 %", ""),
         (vec!["good.json", "--runs", "2"], 0, "16 of 16 runs pass", ""),
@@ -88,6 +91,7 @@ async fn the_command_reports_compares_and_fails_below_the_goal() {
             "",
         ),
         (vec!["worse.json", "--against", "before.json"], 1, "worse (p = 0.0078)", ""),
+        (vec!["worse.json", "--against", "compared.json"], 1, "worse (p = 0.0078)", ""),
         (vec!["good.json", "--against", "worse.json"], 0, "better (p = 0.0078)", ""),
         (vec!["good.json", "--against", "good.json"], 0, "no difference shown", ""),
         // The gateway hides the description from the request.

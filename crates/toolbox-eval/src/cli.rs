@@ -171,7 +171,10 @@ impl Before {
             Err(error) => error,
         };
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        Report::parse(&text).map(Self::Report).map_err(|_| (suite.to_string(), CONFIG))
+        let printed = serde_json::from_str(&text).unwrap_or_else(|_| json!({}));
+        // The report stands beside its comparison, if it was compared.
+        let report = printed.get("report").unwrap_or(&printed).to_string();
+        Report::parse(&report).map(Self::Report).map_err(|_| (suite.to_string(), CONFIG))
     }
 }
 

@@ -139,7 +139,11 @@ impl<'de> Deserialize<'de> for ArgumentMatcher {
 /// Returns `true` if two values are the same, with numbers compared by their values.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Number(a), Value::Number(b)) => {
+            // Of integers, a float does not hold the last digits.
+            let any_float = a.is_f64() || b.is_f64();
+            a == b || any_float && a.as_f64() == b.as_f64()
+        }
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
         }
