@@ -271,8 +271,8 @@ export function register(program, session) {
     await (await lastCall(page, "pay")).getByText("paid 5 to Eve").first().waitFor();
   });
 
-  flow("chat: nothing is wider than the screen, and axe finds nothing, light and dark", async () => {
-    for (const [width, colorScheme] of [[1280, "light"], [768, "dark"], [375, "light"], [375, "dark"]]) {
+  for (const [width, colorScheme] of [[1280, "light"], [768, "dark"], [375, "light"], [375, "dark"]]) {
+    flow(`chat: nothing is wider than the screen, and axe finds nothing, ${colorScheme}, at ${width} pixels`, async () => {
       const page = await session("chat", { colorScheme, viewport: { width, height: 800 } });
       await accessible(page, `chat, empty, ${width} ${colorScheme}`);
       await say(page, `${"a long word ".repeat(20)}${"x".repeat(200)}`);
@@ -292,6 +292,6 @@ export function register(program, session) {
       assert.ok(composer && composer.y + composer.height <= 800, JSON.stringify(composer));
       await page.keyboard.press("Escape");
       await done(page);
-    }
-  });
+    });
+  }
 }

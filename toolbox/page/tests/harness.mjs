@@ -15,6 +15,8 @@ mkdirSync(PICTURES, { recursive: true });
 
 /** The time for anything that a flow waits for. */
 export const PATIENCE = Number(process.env.PAGE_PATIENCE ?? 15) * 1000;
+/** The time for a whole flow. */
+const LONGEST = 8 * PATIENCE;
 
 /** The programs that run; none outlives this one. */
 const children = new Set();
@@ -160,7 +162,7 @@ export async function call(page) {
 /** Fails if axe finds anything on the page. */
 export async function accessible(page, what) {
   // Through the debugger, which the policy of the page does not bind.
-  await page.evaluate(AXE);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   const text = found.violations.map((own) => `${own.id}: ${own.nodes.map((node) => node.html + " " + node.failureSummary).join("\n")}`);
   assert.equal(text.join("\n"), "", `axe on ${what}`);
@@ -186,25 +188,27 @@ export function keep() {
 export async function run() {
   const words = process.argv.slice(2);
   const chosen = flows.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
-  let failed = 0;
+  const failed = [];
   const began = Date.now();
   for (const { name, run } of chosen) {
     const from = Date.now();
     try {
       let timer;
-      const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("not done after 60 s")), 60_000)));
+      const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`not done after ${LONGEST / 1000} s`)), LONGEST)));
       await Promise.race([run(), late]).finally(() => clearTimeout(timer));
       console.log(`ok      ${name} (${Date.now() - from} ms)`);
     } catch (error) {
-      failed += 1;
+      failed.push(`${name}: ${String(error).slice(0, 1000)}`);
       console.log(`FAILED  ${name}\n${error.stack ?? error}`);
       const pages = opened.flatMap((own) => own.pages());
-      await Promise.all(pages.map((page, at) => picture(page, `failed-${failed}-${at}`).catch(() => {})));
+      await Promise.all(pages.map((page, at) => picture(page, `failed-${failed.length}-${at}`).catch(() => {})));
     }
     // Else their streams would count as those of the next flows.
     await Promise.all(opened.splice(0).map((own) => own.close().catch(() => {})));
   }
   await browser?.close();
-  console.log(`${chosen.length} flows, ${failed} failed, ${Math.round((Date.now() - began) / 1000)} s; pictures in ${PICTURES}`);
-  process.exit(failed > 0 || chosen.length === 0 ? 1 : 0);
+  // Again at the end, which is all that a log of CI may keep.
+  for (const one of failed) console.log(`\nFAILED  ${one}`);
+  console.log(`${chosen.length} flows, ${failed.length} failed, ${Math.round((Date.now() - began) / 1000)} s; pictures in ${PICTURES}`);
+  process.exit(failed.length > 0 || chosen.length === 0 ? 1 : 0);
 }
