@@ -408,15 +408,17 @@ async fn a_worker_with_many_tools_keeps_no_other_out() {
     // All are of one worker, and come before those of the next.
     let offer: Value = serde_json::from_slice(&offer).unwrap();
     let client = server.client().await;
-    for at in 0..size(6_000, 12_000) {
-        let name = format!("t{at}");
+    let subject = |name: &str| format!("$KV.toolbox_tools.tool.{name}.greedy");
+    let offered = |name: &str, description: &str| {
         let mut tool = offer["tool"].clone();
-        tool["name"] = name.clone().into();
+        (tool["name"], tool["description"]) = (name.into(), description.into());
         let text = tool.to_string();
         let digest = HEXLOWER.encode(&Sha256::digest(&text));
-        let value = format!(r#"{{"digest":"{digest}","tool":{text}}}"#);
-        let subject = format!("$KV.toolbox_tools.tool.{name}.greedy");
-        client.publish(subject, value.into()).await.unwrap();
+        format!(r#"{{"digest":"{digest}","tool":{text}}}"#)
+    };
+    let names: Vec<String> = (0..size(6_000, 12_000)).map(|at| format!("t{at}")).collect();
+    for name in &names {
+        client.publish(subject(name), offered(name, "d").into()).await.unwrap();
     }
     within(client.flush()).await.unwrap();
     soon("the excess is withheld", || {
@@ -432,6 +434,26 @@ async fn a_worker_with_many_tools_keeps_no_other_out() {
     within(mounted.until_offered("zz_late")).await;
     let call = ToolCall::new("1", "zz_late", "{}");
     assert_eq!(within(toolbox.call(call)).await.text(), "here");
+    // One of the tools that were taken, in another form: that is no further tool.
+    client.publish(subject("t0"), offered("t0", "another").into()).await.unwrap();
+    soon("the change is withheld", || {
+        let withheld = mounted.status().withheld;
+        withheld.iter().any(|own| own.tool == "t0" && own.reason == WithheldOfferReason::Changed)
+    })
+    .await;
+    // The worker leaves, and takes its tools with it.
+    let mut deleted = async_nats::HeaderMap::new();
+    deleted.insert("KV-Operation", "DEL");
+    for name in &names {
+        let (subject, nothing) = (subject(name), String::new().into());
+        client.publish_with_headers(subject, deleted.clone(), nothing).await.unwrap();
+    }
+    within(client.flush()).await.unwrap();
+    soon("its tools are gone", || {
+        toolbox.names().iter().all(|name| !name.starts_with('t'))
+            && mounted.status().withheld.is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -213,6 +213,7 @@ async fn a_repeating_cursor_ends_the_list() {
         assert_eq!((status.tools.len(), &status.error), (tools, &None), "{list}");
         assert!(status.withheld.is_empty(), "{list}: {:?}", status.withheld);
         let said = status.notices.join("\n");
+        assert_eq!(status.is_cut, notice.is_some(), "{list}");
         match notice {
             Some(notice) => assert!(said.contains(notice), "{list}: {said}"),
             None => assert!(!said.contains("list of tools"), "{list}: {said}"),

@@ -13,7 +13,7 @@ use super::gateway::PATIENCE;
 use super::outcome::{Exit, Outcome, Problem};
 use super::progress::Progress;
 use super::source::{ToolSource, ranking};
-use super::text::line;
+use super::text::{grouped, line};
 use crate::collection::{ToolBox, ToolBoxBuilder};
 use crate::context::rules::ToolRule;
 use crate::disk::{Access, replace};
@@ -340,12 +340,13 @@ fn of_withheld(reason: String) -> Problem {
 }
 
 fn plain(kind: &'static str, server: Option<&str>, message: String) -> Problem {
-    let displayed = format!("error: {message}");
+    let level = if kind == "warning" { kind } else { "error" };
+    let displayed = format!("{level}: {message}");
     let server = server.map(str::to_owned);
     Problem { kind, server, file: None, line: None, column: None, message, displayed }
 }
 
-/// Returns the problems of servers: unreachable ones, and withheld tools.
+/// Returns the problems of servers: unreachable ones, lists that are cut, and withheld tools.
 pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
     let mut problems = Vec::new();
     for status in servers.status() {
@@ -362,6 +363,13 @@ pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
                 format!("the server `{name}` cannot be reached: {why}")
             };
             problems.push(plain("server", Some(name), message));
+        }
+        if status.is_cut {
+            let count = grouped(status.tools.len());
+            let message = format!(
+                "the server `{name}` lists more tools than the {count} here: the rest is not read, and cannot be called"
+            );
+            problems.push(plain("warning", Some(name), message));
         }
         for tool in &status.withheld {
             let (tool, why) = (line(&tool.name), line(&tool.detail));

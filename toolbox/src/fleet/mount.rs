@@ -475,10 +475,13 @@ async fn follow(board: Weak<Board>, first: Bucket) {
 /// The exchanges of the tools in a box: one for all changes that come while it may not be made.
 struct Exchanges {
     is_wanted: bool,
-    /// The earliest time of the next: they take a tenth of the time at most, however many offers
-    /// come.
+    /// The earliest time of the next: they take a tenth of the time, however many offers come, and
+    /// more only where one would be more than [`LONGEST_PAUSE`] late.
     earliest: Instant,
 }
+
+/// The longest time for which a change waits, after an exchange that took long.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Default for Exchanges {
     fn default() -> Self {
@@ -499,7 +502,7 @@ impl Exchanges {
             exchange();
             self.is_wanted = false;
             let ended = Instant::now();
-            self.earliest = ended + 9 * ended.duration_since(began);
+            self.earliest = ended + (9 * ended.duration_since(began)).min(LONGEST_PAUSE);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The offers that are known to a box, and the definitions that it pinned.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Pins {
 pub(super) struct Table {
     /// By the name of the tool, in order.
     tools: BTreeMap<String, OffersOfTool>,
-    definitions: HashMap<String, Arc<OfferedTool>>,
+    definitions: Definitions,
     invalid: BTreeMap<String, WithheldOffer>,
     count: usize,
     /// The number of tools by the id of the worker.
@@ -58,6 +58,40 @@ struct Offered {
     #[cfg_attr(not(feature = "durable"), allow(dead_code, reason = "relays read it"))]
     durable: bool,
     seen: Instant,
+}
+
+/// The definitions of the offers, each once, by its digest.
+#[derive(Default)]
+struct Definitions(HashMap<String, Definition>);
+
+struct Definition {
+    tool: Arc<OfferedTool>,
+    /// The number of offers that have it.
+    offers: usize,
+}
+
+impl Definitions {
+    fn get(&self, digest: &str) -> Option<&Arc<OfferedTool>> {
+        self.0.get(digest).map(|own| &own.tool)
+    }
+
+    /// Counts an offer of a definition.
+    fn add(&mut self, digest: &str, tool: Arc<OfferedTool>) {
+        match self.0.get_mut(digest) {
+            Some(own) => own.offers += 1,
+            None => drop(self.0.insert(digest.to_owned(), Definition { tool, offers: 1 })),
+        }
+    }
+
+    /// Forgets an offer, and its definition with the last one.
+    fn release(&mut self, digest: &str) {
+        if let Some(own) = self.0.get_mut(digest) {
+            own.offers -= 1;
+            if own.offers == 0 {
+                self.0.remove(digest);
+            }
+        }
+    }
 }
 
 /// A tool of the fleet with its pinned definition.
@@ -91,27 +125,26 @@ impl Table {
             }
         };
         let known = self.tools.get_mut(tool).and_then(|tool| tool.workers.get_mut(worker));
+        let is_new = known.is_none();
         if let Some(known) = known
             && known.digest == read.digest
         {
             (known.seen, known.durable) = (now, read.durable);
             return false;
         }
-        if !self.definitions.contains_key(&read.digest) {
-            match read.tool(tool) {
-                Ok(definition) => {
-                    self.definitions.insert(read.digest.clone(), definition);
-                }
-                Err(detail) => {
-                    self.note_invalid(invalid(detail));
-                    return self.remove(tool, worker);
-                }
+        let definition = match self.definitions.get(&read.digest) {
+            Some(known) if known.name == tool => Ok(Arc::clone(known)),
+            Some(_) => Err("its digest is that of another tool".to_owned()),
+            None => read.tool(tool),
+        };
+        let definition = match definition {
+            Ok(definition) => definition,
+            Err(detail) => {
+                self.note_invalid(invalid(detail));
+                return self.remove(tool, worker);
             }
-        } else if self.definitions.get(&read.digest).is_none_or(|known| known.name != tool) {
-            self.note_invalid(invalid("its digest is that of another tool".to_owned()));
-            return self.remove(tool, worker);
-        }
-        if self.of_worker.get(worker).is_some_and(|count| *count >= MAX_OF_WORKER) {
+        };
+        if is_new && self.of_worker.get(worker).is_some_and(|count| *count >= MAX_OF_WORKER) {
             let detail = format!("its worker offers more than {MAX_OF_WORKER} tools");
             let offer = WithheldOffer { reason: WithheldOfferReason::TooMany, ..invalid(detail) };
             // One of them is enough to tell.
@@ -121,18 +154,22 @@ impl Table {
             return false;
         }
         let is_new_tool = !self.tools.contains_key(tool);
-        if self.count >= MAX_OFFERS || is_new_tool && self.tools.len() >= MAX_TOOLS {
+        if is_new && self.count >= MAX_OFFERS || is_new_tool && self.tools.len() >= MAX_TOOLS {
             self.is_full = true;
             return false;
         }
         if pins.get(tool).is_none() {
             pins.pin(tool, &read.digest);
         }
+        self.definitions.add(&read.digest, definition);
         let offered = Offered { digest: read.digest, durable: read.durable, seen: now };
         let workers = &mut self.tools.entry(tool.to_owned()).or_default().workers;
-        if workers.insert(worker.to_owned(), offered).is_none() {
-            self.count += 1;
-            *self.of_worker.entry(worker.to_owned()).or_default() += 1;
+        match workers.insert(worker.to_owned(), offered) {
+            Some(before) => self.definitions.release(&before.digest),
+            None => {
+                self.count += 1;
+                *self.of_worker.entry(worker.to_owned()).or_default() += 1;
+            }
         }
         true
     }
@@ -140,53 +177,50 @@ impl Table {
     /// Forgets an offer; returns `true` if there was one.
     pub(super) fn remove(&mut self, tool: &str, worker: &str) -> bool {
         let Some(of_tool) = self.tools.get_mut(tool) else { return false };
-        let was_there = of_tool.workers.remove(worker).is_some();
-        if was_there {
-            self.count -= 1;
-            if let Some(count) = self.of_worker.get_mut(worker) {
-                *count -= 1;
-            }
-            self.invalid.remove(&*quote(worker, QUOTED));
-        }
+        let before = of_tool.workers.remove(worker);
         if of_tool.workers.is_empty() {
             self.tools.remove(tool);
         }
-        if was_there {
-            self.forget_unused();
+        let Some(before) = before else { return false };
+        self.definitions.release(&before.digest);
+        self.count -= 1;
+        if let Some(count) = self.of_worker.get_mut(worker) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_worker.remove(worker);
+            }
         }
-        was_there
+        self.invalid.remove(&*quote(worker, QUOTED));
+        self.note_room();
+        true
     }
 
     /// Forgets the offers that were not repeated in time; returns `true` if there were any.
     pub(super) fn expire(&mut self, lifetime: Duration, now: Instant) -> bool {
         let before = self.count;
+        let (definitions, of_worker) = (&mut self.definitions, &mut self.of_worker);
+        of_worker.clear();
         self.tools.retain(|_, tool| {
-            tool.workers.retain(|_, offered| now.duration_since(offered.seen) < lifetime);
+            tool.workers.retain(|worker, offered| {
+                let stays = now.duration_since(offered.seen) < lifetime;
+                if stays {
+                    *of_worker.entry(worker.clone()).or_default() += 1;
+                } else {
+                    definitions.release(&offered.digest);
+                }
+                stays
+            });
             !tool.workers.is_empty()
         });
-        self.of_worker.clear();
-        for worker in self.tools.values().flat_map(|tool| tool.workers.keys()) {
-            *self.of_worker.entry(worker.clone()).or_default() += 1;
-        }
-        self.count = self.of_worker.values().sum();
-        let workers = &self.of_worker;
+        self.count = of_worker.values().sum();
         self.invalid.retain(|_, offer| {
-            offer.reason != WithheldOfferReason::TooMany || workers.contains_key(&offer.worker)
+            offer.reason != WithheldOfferReason::TooMany || of_worker.contains_key(&offer.worker)
         });
-        let changed = self.count != before;
-        if changed {
-            self.forget_unused();
-        }
-        changed
+        self.note_room();
+        self.count != before
     }
 
-    fn forget_unused(&mut self) {
-        let used: HashSet<&str> = self
-            .tools
-            .values()
-            .flat_map(|tool| tool.workers.values().map(|offered| &*offered.digest))
-            .collect();
-        self.definitions.retain(|digest, _| used.contains(digest.as_str()));
+    fn note_room(&mut self) {
         if self.count < MAX_OFFERS && self.tools.len() < MAX_TOOLS {
             self.is_full = false;
         }

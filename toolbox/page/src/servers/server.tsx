@@ -1,9 +1,9 @@
 // One server: its state, its entry in the file, and its tools.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { post } from "../api";
 import { useRead } from "../reading";
 import { tools } from "../state";
-import type { ServerStatus } from "../state";
+import type { ToolSummary, ServerStatus } from "../state";
 import { useStore } from "../store";
 import { Block, Line, number, pretty, visible } from "../text";
 import { EntryForm } from "./entry-form";
@@ -208,14 +208,7 @@ function Switches({ server }: { server: string }) {
       <ul>
         {own.slice(0, shown).map((tool) => (
           <li key={tool.name}>
-            <label>
-              <input
-                type="checkbox"
-                checked={tool.permitted}
-                onChange={async (event) => setRefused(await change(file?.digest, { change: "tool", tool: tool.name, on: event.currentTarget.checked }))}
-              />{" "}
-              <Line text={tool.name} />
-            </label>
+            <Switch tool={tool} set={(on) => change(file?.digest, { change: "tool", tool: tool.name, on })} tell={setRefused} />
           </li>
         ))}
       </ul>
@@ -226,6 +219,26 @@ function Switches({ server }: { server: string }) {
       )}
       <Refusal refused={refused} />
     </details>
+  );
+}
+
+/** One tool, on or off as it is wanted while the file is written. */
+function Switch({ tool, set, tell }: { tool: ToolSummary; set: (on: boolean) => Promise<Refused | null>; tell: (refused: Refused | null) => void }) {
+  const [wanted, want] = useState<boolean | null>(null);
+  useEffect(() => want(null), [tool.permitted]);
+  const turn = async (on: boolean) => {
+    want(on);
+    const refused = await set(on);
+    if (refused) {
+      want(null);
+    }
+    tell(refused);
+  };
+  return (
+    <label>
+      <input type="checkbox" checked={wanted ?? tool.permitted} onChange={(event) => turn(event.currentTarget.checked)} />{" "}
+      <Line text={tool.name} />
+    </label>
   );
 }
 

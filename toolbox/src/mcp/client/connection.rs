@@ -292,13 +292,14 @@ impl Connection {
                 NextPage::Repeats => {
                     let notice =
                         "its list of tools repeats a page or a cursor; the rest was not read";
-                    listed.notice(notice.to_owned());
+                    listed.cut(notice.to_owned());
                     break;
                 }
             }
             if page == MAX_PAGES || listed.len() >= MAX_TOOLS {
-                listed.notice(format!(
-                    "its list of tools goes on after {page} pages; the rest was not read"
+                let count = listed.len();
+                listed.cut(format!(
+                    "its list of tools goes on after {page} pages and {count} tools; the rest was not read"
                 ));
                 break;
             }

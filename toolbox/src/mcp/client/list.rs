@@ -59,7 +59,8 @@ pub(super) struct ToolList {
     digest: OnceLock<String>,
     names: HashSet<String>,
     bytes: usize,
-    too_many: bool,
+    /// `true` if the list goes on behind the tools that were read.
+    pub(super) is_cut: bool,
 }
 
 impl ServerTool {
@@ -101,18 +102,21 @@ impl ToolList {
         self.notices.push(notice);
     }
 
+    /// Records why the rest of the list is not read.
+    pub(super) fn cut(&mut self, reason: String) {
+        if !self.is_cut {
+            self.is_cut = true;
+            self.notice(reason);
+        }
+    }
+
     /// Reads one tool, or records why it cannot be used; the tools in `refused` need headers that
     /// cannot be sent.
     pub(super) fn add(&mut self, raw: &str, refused: &HashSet<String>) {
         self.bytes += raw.len();
         if self.tools.len() >= MAX_TOOLS || self.bytes > MAX_TOTAL {
-            if !self.too_many {
-                self.too_many = true;
-                let count = self.tools.len();
-                self.notice(format!(
-                    "its list is too large; only the first {count} tools are used"
-                ));
-            }
+            let count = self.tools.len();
+            self.cut(format!("its list is too large; only the first {count} tools are used"));
             return;
         }
         match read(raw) {

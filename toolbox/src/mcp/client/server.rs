@@ -193,6 +193,7 @@ impl Server {
                 .and_then(|info| serde_json::to_value(&info.capabilities).ok()),
             instructions: info.as_ref().and_then(|info| info.instructions.as_deref()).map(cleaned),
             tools: now.mounted.tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            is_cut: now.listed.as_ref().is_some_and(|listed| listed.is_cut),
             prompts: now.mounted.prompts.iter().map(|own| own.name().to_owned()).collect(),
             resources: now.mounted.resources.iter().map(|own| own.uri().to_owned()).collect(),
             withheld: now.mounted.withheld.clone(),

@@ -59,6 +59,9 @@ pub struct ServerStatus {
     pub instructions: Option<String>,
     /// The names of its tools in the box, in the order of its list.
     pub tools: Vec<String>,
+    /// `true` if its list of tools goes on behind those that were read: 10 000, 100 pages or
+    /// 64 MiB, or it repeats itself. [`notices`](ServerStatus::notices) says which.
+    pub is_cut: bool,
     /// The names of its prompts in the box, in the order of its list.
     pub prompts: Vec<String>,
     /// The URIs of its resources and the texts of its templates in the box; those that its tools
