@@ -506,6 +506,10 @@ fn typed_functions_are_printed_for_the_tools_of_a_lock_file() {
     let lock = folder.path("lock.json");
     let lock = lock.to_str().expect("UTF-8");
     toolbox(&config, &["client", "--rust", "--server", "own", lock]).check(0, "pub mod own {", "");
+    let printed = toolbox(&config, &["client", "--typescript", "--server", "own", lock]);
+    printed.check(0, "// Written by `toolbox client --typescript` from ", "");
+    assert!(printed.out.contains("export function own(client: McpClient) {"), "{printed:?}");
+    assert!(printed.out.contains("        sum(input: { "), "{printed:?}");
     // A tool that joins takes no function of another.
     let clients = |tools: &[&str]| {
         let tools: serde_json::Map<_, _> = tools
@@ -545,6 +549,8 @@ fn typed_functions_are_printed_for_the_tools_of_a_lock_file() {
     let invalid = "is no lock file: it has no `version`";
     toolbox(&config, &["client", "--rust", other]).check(3, "", invalid);
     toolbox(&config, &["client"]).check(2, "", "--rust");
+    let both = ["client", "--rust", "--typescript"];
+    toolbox(&config, &both).check(2, "", "cannot be used with");
 }
 
 #[test]

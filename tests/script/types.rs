@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 use toolbox::testing::Generator;
 use toolbox::{Tool, ToolBox, ToolDefinition};
+use toolbox_codegen::Lock;
 use toolbox_script::{Names, declarations};
 
 use crate::bounded::tokio;
@@ -199,11 +201,110 @@ fn the_compiler_takes_all_types_and_values() {
         let _ = writeln!(text, "// @ts-expect-error\nvoid tools[{key}](1);");
     }
     assert!(values_seen > 10 * definitions.len(), "{values_seen}");
+    compiled(&[("all.ts", &text)]);
+}
+
+/// Compiles files with all that is strict, in a folder that is returned.
+fn compiled(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("all.ts"), text).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
     let mut compiler = Command::new("tsc");
-    compiler.args(["--noEmit", "--strict", "--target", "es2022", "all.ts"]);
-    let output = compiler.current_dir(folder.path()).output().unwrap();
+    compiler.args(["--strict", "--noUnusedLocals", "--noUncheckedIndexedAccess"]);
+    compiler.args(["--target", "es2022", "--module", "nodenext", "--types", ""]);
+    compiler.args(files.iter().map(|(name, _)| name)).current_dir(folder.path());
+    let output = compiler.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", said.lines().take(20).collect::<Vec<_>>().join("\n"));
+    folder
+}
+
+/// Clients of pinned tools: the compiler takes those of all schemas, whatever the names are.
+#[test]
+#[cfg_attr(not(has_tsc), ignore = "needs tsc")]
+fn clients_compile_whatever_the_tools_are_called() {
+    let mut tools = Map::new();
+    for definition in all_definitions() {
+        let mut value =
+            json!({"description": "*/ evil(); /*", "inputSchema": *definition.input_schema});
+        if let Some(output) = definition.output_schema.as_deref() {
+            value["outputSchema"] = output.clone();
+        }
+        tools.insert(definition.name.clone(), json!({"definition": value}));
+    }
+    let any = json!({"definition": {"inputSchema": {"type": "object"}}});
+    for name in
+        ["__proto__", "constructor", "a\"b", "a\nb", "${x}", "\u{202e}x", "日", "8", "delete"]
+    {
+        tools.insert(name.to_owned(), any.clone());
+    }
+    let servers =
+        ["s", "delete", "text", "Error", "my-files", "my_files", "*/ evil(); /*", "8", "日"];
+    for odd in [json!([]), json!(["object", "null"]), json!("array"), json!(false)] {
+        let name = format!("typed {odd}");
+        let schema = if odd == json!(false) { json!({"not": {}}) } else { json!({"type": odd}) };
+        tools.insert(name, json!({"definition": {"inputSchema": schema}}));
+    }
+    let few: Value = json!({"8": any, "delete": any});
+    let servers: Map<String, Value> = servers
+        .into_iter()
+        .map(|name| (name.to_owned(), if name == "s" { json!(tools) } else { few.clone() }))
+        .collect();
+    let lock = json!({"version": 1, "servers": servers}).to_string();
+    let source = Lock::read(&lock).unwrap().typescript();
+    assert_eq!(source.matches("\nexport function ").count(), 9);
+    assert!(!source.contains(['\u{202e}', '\r']));
+    compiled(&[("client.ts", &source)]);
+    // Neither is what nothing uses written.
+    for tools in
+        [json!({}), few, json!({"a": {"definition": {"inputSchema": {}, "outputSchema": {}}}})]
+    {
+        let lock = json!({"version": 1, "servers": {"s": tools}}).to_string();
+        compiled(&[("client.ts", &Lock::read(&lock).unwrap().typescript())]);
+    }
+}
+
+/// A client runs, in the words of a user.
+#[test]
+#[cfg_attr(not(has_tsc), ignore = "needs tsc")]
+fn clients_return_values_and_texts_and_throw_failures() {
+    let number =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let lock = json!({"version": 1, "servers": {"my-sums": {
+        "double": {"definition": {"inputSchema": number, "outputSchema": number}},
+        "say-it": {"definition": {"inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}},
+    }}});
+    let source = Lock::read(&lock.to_string()).unwrap().typescript();
+    let user = r#"
+        import { ToolFailed, my_sums } from "./client.mjs";
+        const seen: unknown[] = [];
+        const client = {
+            async callTool({ name, arguments: given }: { name: string; arguments: { [key: string]: unknown } }) {
+                seen.push([name, given]);
+                const text = (text: string) => ({ type: "text", text });
+                if (given.n === 0) return { isError: true, content: [text("no zero"), { type: "image" }] };
+                if (given.n === 9) return { content: [] };
+                if (name === "double") return { content: [], structuredContent: { n: 2 * (given.n as number) } };
+                return { content: [text("a"), text("b")] };
+            },
+        };
+        const sums = my_sums(client);
+        const { n }: { n: number } = await sums.double({ n: 2 });
+        const said: string = await sums["say-it"]();
+        const why = async (call: Promise<unknown>) => call.then(() => "fine", (error) => `${error instanceof ToolFailed} ${error.message}`);
+        const out = [n, said, await why(sums.double({ n: 0 })), await why(sums.double({ n: 9 })), await why(sums["say-it"]({ n: 9 })), seen[1]];
+        // @ts-expect-error
+        const wrong = () => [sums.double({ n: "2" }), sums.double({}), sums.triple];
+        declare const console: { log(text: string): void };
+        console.log(JSON.stringify(out) + String(wrong).length.toString().slice(9));
+    "#;
+    let folder = compiled(&[("client.mts", &source), ("user.mts", user)]);
+    let ran = Command::new("node").arg("user.mjs").current_dir(folder.path()).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&ran.stdout).trim_end(),
+        r#"[4,"a\nb","true double: no zero","true double: the result has no structure","fine",["say-it",{}]]"#,
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
 }

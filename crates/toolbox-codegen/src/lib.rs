@@ -1,6 +1,6 @@
 //! Writes typed clients of tools of MCP servers, from the definitions that a lock file holds. The
 //! macro `mcp_tools!` and the command `toolbox client` of `llm-toolbox` use it; use it through
-//! them.
+//! them. The types of schemas in TypeScript are [`typescript`].
 //!
 //! ```
 //! use toolbox_codegen::Lock;
@@ -23,6 +23,8 @@ mod names;
 mod rust;
 mod text;
 mod types;
+pub mod typescript;
+mod typescript_client;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -137,6 +139,25 @@ impl Lock {
         rust::modules(
             self.servers.iter().map(|(name, server)| (name.as_str(), &server.tools)),
             krate,
+        )
+    }
+
+    /// Returns a module in TypeScript: a function a server, which takes a client and returns the
+    /// functions of its tools. A tool with an output schema returns its structure, any other its
+    /// text.
+    ///
+    /// ```
+    /// # let lock = r#"{"version": 1, "servers": {"files": {"read": {"definition": {
+    /// #     "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}},
+    /// #         "required": ["path"]}}}}}}"#;
+    /// let source = toolbox_codegen::Lock::read(lock).unwrap().typescript();
+    /// assert!(source.contains("export function files(client: McpClient) {"));
+    /// assert!(source.contains("read(input: { path: string }): Promise<string> {"));
+    /// ```
+    #[must_use]
+    pub fn typescript(&self) -> String {
+        typescript_client::module(
+            self.servers.iter().map(|(name, server)| (name.as_str(), &server.tools)),
         )
     }
 }

@@ -45,7 +45,7 @@ fn escaped(line: &str) -> String {
 }
 
 /// Returns whether a character is shown as nothing, or changes the direction of others.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{ad}' | '\u{e0000}'..='\u{e007f}')

@@ -8,8 +8,9 @@ use serde_json::json;
 use toolbox::context::Taint;
 use toolbox::search::Catalog;
 use toolbox::{Tool, ToolBox, ToolContext, ToolDefinition};
+use toolbox_codegen::typescript::identifier;
 
-use crate::declarations::{declarations, identifier};
+use crate::declarations::declarations;
 
 /// The functions that are not tools. `then` would make the object a promise.
 const RESERVED: [&str; 3] = ["search", "types", "then"];

@@ -42,9 +42,13 @@ pub(super) fn client(configuration: Option<PathBuf>, wanted: &ClientCommand) -> 
         let text = format!("{name} holds no definition of {unknown}: approve the tools once more");
         return Outcome::failed(Exit::Config, text);
     }
+    let (flag, written) = if wanted.typescript {
+        ("typescript", lock.typescript())
+    } else {
+        ("rust", lock.rust("::toolbox"))
+    };
     let source = format!(
-        "// Written by `toolbox client --rust` from {name}: changes here are lost.\n\n{}",
-        lock.rust("::toolbox")
+        "// Written by `toolbox client --{flag}` from {name}: changes here are lost.\n\n{written}"
     );
     Outcome::fine(source.trim_end().to_owned(), json!({"source": source}))
 }

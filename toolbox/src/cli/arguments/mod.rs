@@ -183,8 +183,11 @@ pub(super) struct ResumeCommand {
 #[derive(Debug, Args)]
 pub(super) struct ClientCommand {
     /// Print Rust, for the crate `llm-toolbox` with the feature `clients`
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "typescript")]
     pub(super) rust: bool,
+    /// Print TypeScript, for any client of MCP with `callTool`
+    #[arg(long, conflicts_with = "rust")]
+    pub(super) typescript: bool,
     /// The servers, by their names in the lock file; without it, all are printed
     #[arg(long, value_name = "NAME")]
     pub(super) server: Vec<String>,
