@@ -68,6 +68,11 @@ pub(super) fn general() -> u16 {
     *GENERAL
 }
 
+/// Returns the class of what calculates: the last but one.
+pub(super) fn calculators() -> u16 {
+    general() - 1
+}
+
 /// Returns the entries of a term in the word lists.
 pub(super) fn known(term: &str) -> Option<&'static KnownTerm> {
     LISTS.get(term)

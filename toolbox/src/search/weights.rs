@@ -63,6 +63,13 @@ pub(super) struct Weights {
     pub(super) quoted: f32,
     /// The weight of the words before the last in a name of several, such as `New York`.
     pub(super) proper: f32,
+    /// The weight of the words of a phrase that stands for a plain word.
+    pub(super) phrasal: f32,
+    /// The weight of what calculates, where a request has a sum in figures.
+    pub(super) sums: f32,
+    /// How much more the tools of the server count that answers a request best, beside those of one
+    /// that does not answer it.
+    pub(super) server: f32,
     /// The weight of the word that a misspelt one stands for.
     pub(super) misspelt: f32,
     /// The share of what the rarest word of a request weighs that a hit has to reach.
@@ -119,6 +126,9 @@ impl Weights {
         class_held: 5.0,
         quoted: 0.3,
         proper: 0.4,
+        phrasal: 0.3,
+        sums: 1.0,
+        server: 1.0,
         misspelt: 0.6,
         floor: 0.1,
         sentence: 0.3,
