@@ -78,3 +78,49 @@ fn has_words(sentence: &str) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_sum;
+
+    #[test]
+    fn sums_are_told_from_other_figures() {
+        for sum in [
+            "3+4",
+            "what is 3 + 4?",
+            "15% of 80",
+            "15 percent of 80",
+            "2^10",
+            "(2 + 3) * 4",
+            "12 × 9",
+            "90 ÷ 3",
+            "90 / 3",
+            "90 - 3",
+            "7 times 8",
+            "90 divided by 3",
+            "9 squared",
+            "the square root of 81",
+        ] {
+            assert!(is_sum(sum), "{sum}");
+        }
+        for other in [
+            "",
+            "three plus four",
+            "2025-03-04",
+            "3/4/2025",
+            "555-1234",
+            "10-12",
+            "20% off",
+            "20% of the shoes",
+            "a*b",
+            "C++ 20",
+            "+49 30",
+            "the 3 times we met",
+            "version 3",
+            "%",
+            "1 ",
+        ] {
+            assert!(!is_sum(other), "{other}");
+        }
+    }
+}

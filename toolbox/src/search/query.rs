@@ -232,15 +232,19 @@ impl<'a> Sentence<'a> {
                 break;
             }
             let mut said = self.query.payload.weight_of(word, self.weights);
-            if let Some(phrase) = phrasal.iter().find(|phrase| phrase.has(at)) {
-                if phrase.begins(at) {
-                    let plain = self.query.plain.len();
-                    self.query.pieces_of(phrase.plain, self.vocabulary, &mut pieces);
-                    self.read_word(phrase.plain, asked, said, &pieces);
-                    // The formula of the textbook knows the words of the request alone.
-                    self.query.plain.truncate(plain);
-                    self.query.joined.clear();
-                }
+            let meanings = || phrasal.iter().filter(|phrase| phrase.begins(at));
+            #[expect(clippy::cast_precision_loss, reason = "a few meanings")]
+            let shared = asked / meanings().count().max(1) as f32;
+            for phrase in meanings() {
+                // It is no word of the request for the textbook's formula, and none of a question.
+                let before = (self.query.plain.len(), self.counted, self.unknown);
+                self.query.pieces_of(phrase.plain, self.vocabulary, &mut pieces);
+                self.read_word(phrase.plain, shared, said, &pieces);
+                (self.counted, self.unknown) = (before.1, before.2);
+                self.query.plain.truncate(before.0);
+                self.query.joined.clear();
+            }
+            if phrasal.iter().any(|phrase| phrase.has(at)) {
                 said *= self.weights.phrasal;
             }
             self.query.pieces_from(word, surface, self.vocabulary, &mut pieces);
