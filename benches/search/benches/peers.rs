@@ -47,11 +47,6 @@ impl Tantivy {
         Self { searcher, analyzer: analyzer.into(), field, id }
     }
 
-    /// Returns the number of hits.
-    pub fn search(&self, query: &str, limit: usize) -> usize {
-        self.hits(query, limit).len()
-    }
-
     /// Returns the best documents by their number, best first.
     pub fn ranked(&self, query: &str, limit: usize) -> Vec<usize> {
         let number = |(_, address): (f32, DocAddress)| {
@@ -62,7 +57,8 @@ impl Tantivy {
         self.hits(query, limit).into_iter().map(number).collect()
     }
 
-    fn hits(&self, query: &str, limit: usize) -> Vec<(f32, DocAddress)> {
+    /// Returns the best documents with their scores, best first.
+    pub fn hits(&self, query: &str, limit: usize) -> Vec<(f32, DocAddress)> {
         let mut analyzer = self.analyzer.borrow_mut();
         let mut stream = analyzer.token_stream(query);
         let mut terms: Vec<(Occur, Box<dyn Query>)> = Vec::new();

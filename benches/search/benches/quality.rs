@@ -5,6 +5,7 @@
 //! cargo bench --bench quality -- SET [SET ...]   # folders with tools.jsonl and queries.jsonl
 //! ```
 
+#[allow(dead_code, reason = "another bench uses the rest")]
 mod peers;
 
 use std::collections::{HashMap, HashSet};
