@@ -1,7 +1,8 @@
 //! The words a ranking knows independently of any catalog.
 //!
 //! Three lists: stop words, words that mark any request (such as `please`), and classes of words
-//! that tools and requests use for the same thing. They are general English of programs and
+//! that tools and requests use for the same thing. A fourth, of phrases, is read by
+//! [`phrases`](super::phrases). They are general English of programs and
 //! everyday life.
 
 use std::collections::HashSet;

@@ -309,8 +309,11 @@ impl<'a> Sentence<'a> {
             let classes = || after.iter().take_while(|piece| piece.role == TermRole::Class);
             #[expect(clippy::cast_precision_loss, reason = "counts of tools and classes")]
             let shares = classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
-            for class in classes() {
-                self.want_class(class.term, weight * weights.class / shares);
+            let share = weights.class / shares;
+            if share >= weights.class_least {
+                for class in classes() {
+                    self.want_class(class.term, weight * share);
+                }
             }
         }
         if !faint && !word.has_digits && !self.in_value && role.counts_plainly() {

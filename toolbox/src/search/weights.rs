@@ -59,6 +59,9 @@ pub(super) struct Weights {
     /// How fast a class loses its weight to a word that tools say: to one that this many tools
     /// say, half of it.
     pub(super) class_held: f32,
+    /// A class of less weight than this beside its word is left out: it changes nothing, and costs
+    /// time.
+    pub(super) class_least: f32,
     /// The weight of a word in quotation marks: the value of an argument.
     pub(super) quoted: f32,
     /// The weight of the words before the last in a name of several, such as `New York`.
@@ -124,6 +127,7 @@ impl Weights {
         general: 0.7,
         class_share: 0.25,
         class_held: 5.0,
+        class_least: 0.02,
         quoted: 0.3,
         proper: 0.4,
         phrasal: 0.3,
