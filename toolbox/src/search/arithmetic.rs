@@ -3,48 +3,41 @@
 use super::words::words;
 
 /// Words between two numbers that calculate.
-const OPERATORS: [&str; 6] = ["plus", "minus", "times", "divided", "multiplied", "modulo"];
+const OPERATORS: &[&str] = &["plus", "minus", "times", "divided", "multiplied", "modulo"];
 
 /// Words after a number that calculate.
-const POWERS: [&str; 3] = ["squared", "cubed", "percent"];
+const POWERS: &[&str] = &["squared", "cubed"];
 
 /// Returns `true` if a sentence asks to calculate with the numbers that it has.
 pub(super) fn is_sum(sentence: &str) -> bool {
-    let bytes = sentence.as_bytes();
-    if !bytes.iter().any(u8::is_ascii_digit) {
-        return false;
-    }
-    has_signs(sentence) || has_words(sentence)
+    sentence.bytes().any(|byte| byte.is_ascii_digit())
+        && (has_signs(sentence) || has_words(sentence))
 }
 
 /// Returns `true` if a sign that calculates stands between two numbers, or a share of a number is
 /// asked for.
 fn has_signs(sentence: &str) -> bool {
-    let is_number = |c: char| c.is_ascii_digit() || c == ')';
-    let mut before = sentence;
-    while let Some(at) = before.find(|c| is_sign(c)) {
-        let sign = before[at..].chars().next().unwrap_or('%');
-        let (left, right) = (&before[..at], &before[at + sign.len_utf8()..]);
-        let left_word = left.trim_end();
-        let right_word = right.trim_start();
-        let is_after = left_word.ends_with(is_number);
-        let is_spaced = left.len() > left_word.len() && right.len() > right_word.len();
-        let is_before = right_word.starts_with(|c: char| c.is_ascii_digit() || c == '(');
+    let mut rest = sentence;
+    while let Some((at, sign)) = rest.char_indices().find(|&(_, c)| is_sign(c)) {
+        let (left, right) = (&rest[..at], &rest[at + sign.len_utf8()..]);
+        rest = right;
+        let (before, after) = (left.trim_end(), right.trim_start());
+        // First of all, so that a row of signs is looked at once.
+        if !before.ends_with(|c: char| c.is_ascii_digit() || c == ')') {
+            continue;
+        }
+        let is_between = after.starts_with(|c: char| c.is_ascii_digit() || c == '(');
         let calculates = match sign {
-            '%' => {
-                let mut rest = words(right_word);
-                let of = rest.next().is_some_and(|word| word.eq_ignore_ascii_case("of"));
-                of && rest.next().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
-                    || is_before
+            '%' => is_between || is_of_number(after),
+            // Dates, ranges and numbers of telephones have these too: 1/2/2025, 10-12.
+            '/' | '-' | '–' => {
+                is_between && before.len() < left.len() && after.len() < right.len()
             }
-            // Dates and ranges have these too: 1/2/2025, 10-12.
-            '/' | '-' | '–' => is_before && is_spaced,
-            _ => is_before,
+            _ => is_between,
         };
-        if is_after && calculates {
+        if calculates {
             return true;
         }
-        before = right;
     }
     false
 }
@@ -53,28 +46,28 @@ fn is_sign(c: char) -> bool {
     matches!(c, '+' | '*' | '×' | '÷' | '^' | '−' | '%' | '/' | '-' | '–')
 }
 
+/// Returns `true` if a text begins with `of` and a number.
+fn is_of_number(text: &str) -> bool {
+    let mut words = words(text);
+    words.next().is_some_and(|word| word.eq_ignore_ascii_case("of"))
+        && words.next().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Returns `true` if words that calculate stand beside numbers.
 fn has_words(sentence: &str) -> bool {
-    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_any = |word: &str, list: &[&str]| list.iter().any(|own| word.eq_ignore_ascii_case(own));
-    let mut last = ["", ""];
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    let is = |word: &str, list: &[&str]| list.iter().any(|own| word.eq_ignore_ascii_case(own));
+    let (mut first, mut second) = ("", "");
     for word in words(sentence) {
-        let [first, second] = last;
-        let by = word.eq_ignore_ascii_case("by");
-        let is_number_before = !first.is_empty() && is_number(first);
-        if is_number_before && is_any(second, &OPERATORS) && (is_number(word) || by)
-            || !second.is_empty()
-                && is_number(second)
-                && is_any(word, &POWERS)
-                && !word.eq_ignore_ascii_case("percent")
-            || is_number_before
-                && second.eq_ignore_ascii_case("percent")
-                && word.eq_ignore_ascii_case("of")
-            || first.eq_ignore_ascii_case("square") && second.eq_ignore_ascii_case("root")
-        {
+        let calculates =
+            is_number(first) && is(second, OPERATORS) && (is_number(word) || is(word, &["by"]))
+                || is_number(first) && is(second, &["percent"]) && is(word, &["of"])
+                || is_number(second) && is(word, POWERS)
+                || is(first, &["square"]) && is(second, &["root"]);
+        if calculates {
             return true;
         }
-        last = [second, word];
+        (first, second) = (second, word);
     }
     false
 }
