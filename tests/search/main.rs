@@ -4,6 +4,7 @@
 
 mod catalog;
 mod envelope;
+mod everyday;
 mod gateway;
 mod requests;
 

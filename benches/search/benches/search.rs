@@ -13,6 +13,9 @@
 //!
 //! It fails while a goal is not reached.
 
+#[allow(dead_code, reason = "another bench uses the rest")]
+mod peers;
+
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -20,16 +23,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::Value;
-use tantivy::collector::TopDocs;
-use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
-use tantivy::schema::{IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::{
-    Language, LowerCaser, SimpleTokenizer, Stemmer, TextAnalyzer, TokenStream,
-};
-use tantivy::{Index, TantivyDocument, Term};
 use toolbox::ToolDefinition;
 use toolbox::search::Catalog;
+
+use peers::{Tantivy, definitions, lines, text};
 
 const HITS: usize = 10;
 const ROUNDS: usize = 12;
@@ -78,7 +75,7 @@ fn main() -> ExitCode {
             }
         };
         engine("toolbox", &|query| catalog.search(query).limit(HITS).hits().len());
-        engine("tantivy", &|query| tantivy.search(query));
+        engine("tantivy", &|query| tantivy.hits(query, HITS).len());
         if let Some((bm25, _)) = bm25.as_ref().filter(|_| round < 4) {
             engine("bm25", &|query| bm25.search(query, HITS).len());
         }
@@ -209,83 +206,6 @@ fn best<T>(build: impl Fn() -> T) -> (T, Duration) {
     (value, first.min(last))
 }
 
-/// One field with the words of the whole tool, English stems, no writer threads.
-struct Tantivy {
-    searcher: tantivy::Searcher,
-    analyzer: std::cell::RefCell<TextAnalyzer>,
-    field: tantivy::schema::Field,
-}
-
-impl Tantivy {
-    fn new(texts: &[String]) -> Self {
-        let analyzer = TextAnalyzer::builder(SimpleTokenizer::default())
-            .filter(LowerCaser)
-            .filter(Stemmer::new(Language::English))
-            .build();
-        let mut schema = Schema::builder();
-        let indexing = TextFieldIndexing::default()
-            .set_tokenizer("tools")
-            .set_index_option(IndexRecordOption::WithFreqs);
-        let field =
-            schema.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
-        let id = schema.add_u64_field("id", STORED);
-        let index = Index::create_in_ram(schema.build());
-        index.tokenizers().register("tools", analyzer.clone());
-        let mut writer = index.writer_with_num_threads(1, 200_000_000).expect("a writer");
-        for (number, text) in (0_u64..).zip(texts) {
-            let mut document = TantivyDocument::default();
-            document.add_text(field, text);
-            document.add_u64(id, number);
-            writer.add_document(document).expect("a document");
-        }
-        writer.commit().expect("a commit");
-        let searcher = index.reader().expect("a reader").searcher();
-        Self { searcher, analyzer: analyzer.into(), field }
-    }
-
-    fn search(&self, query: &str) -> usize {
-        let mut analyzer = self.analyzer.borrow_mut();
-        let mut stream = analyzer.token_stream(query);
-        let mut terms: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
-        while stream.advance() {
-            let word = &stream.token().text;
-            if seen.insert(word.clone()) {
-                let term = Term::from_field_text(self.field, word);
-                terms.push((
-                    Occur::Should,
-                    Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
-                ));
-            }
-        }
-        let query = BooleanQuery::new(terms);
-        self.searcher
-            .search(&query, &TopDocs::with_limit(HITS).order_by_score())
-            .expect("a search")
-            .len()
-    }
-}
-
-fn lines(path: &str) -> impl Iterator<Item = Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let lines: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
-    lines.into_iter()
-}
-
-fn definitions(path: &str) -> Vec<ToolDefinition> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    lines(path)
-        .map(|tool| {
-            ToolDefinition::new(
-                text(&tool["name"]),
-                text(&tool["description"]),
-                tool["input_schema"].clone(),
-            )
-        })
-        .collect()
-}
-
 fn queries(path: &str) -> Vec<String> {
     let texts: Vec<String> =
         lines(path).map(|query| query["query"].as_str().unwrap_or_default().to_owned()).collect();
@@ -307,34 +227,4 @@ fn repeated(tools: &[ToolDefinition], count: usize) -> Vec<Arc<ToolDefinition>> 
         Arc::new(tool)
     };
     (0..count).map(copy).collect()
-}
-
-/// Returns the words of a tool as one text.
-fn text(tool: &ToolDefinition) -> String {
-    fn walk(value: &Value, text: &mut String) {
-        match value {
-            Value::Object(map) => {
-                for (key, value) in map {
-                    if let (Some(named), "properties") = (value.as_object(), key.as_str()) {
-                        for name in named.keys() {
-                            text.push(' ');
-                            text.push_str(name);
-                        }
-                    }
-                    if key != "type" && key != "required" {
-                        walk(value, text);
-                    }
-                }
-            }
-            Value::Array(list) => list.iter().for_each(|value| walk(value, text)),
-            Value::String(string) => {
-                text.push(' ');
-                text.push_str(string);
-            }
-            _ => {}
-        }
-    }
-    let mut text = format!("{} {}", tool.name, tool.description);
-    walk(&tool.input_schema, &mut text);
-    text
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::compact::WordMap;
-use super::fields::{FIELDS, Field, summary, texts};
+use super::fields::{FIELDS, Field, qualified, summary, texts};
 use super::names::{Splitter, keys};
 use super::postings::{Posting, PostingLists, SEVERAL};
 use super::reading::ReadBuffers;
@@ -29,6 +29,8 @@ const MAX_DEAD: usize = 4_096;
 pub(super) struct IndexEntry {
     pub(super) definition: Arc<ToolDefinition>,
     pub(super) server: Option<Arc<str>>,
+    /// The number of its server; tools of none have 0.
+    pub(super) group: u32,
     /// The order of registration, for ties; a replacement keeps it.
     pub(super) order: u64,
     /// The sequence of terms, then each term that occurs [`SEVERAL`] times or more and its number
@@ -76,6 +78,10 @@ pub(super) struct Index {
     pub(super) slots: Vec<Option<IndexEntry>>,
     free: Vec<u32>,
     by_name: WordMap<u32>,
+    /// The servers by name, each with its number.
+    servers: WordMap<u32>,
+    /// The number of tools of each server, by the server's number.
+    pub(super) server_tools: Vec<u32>,
     /// The texts that patterns are matched against.
     pub(super) texts: Texts,
     pub(super) postings: PostingLists,
@@ -103,6 +109,8 @@ impl Index {
             slots: Vec::new(),
             free: Vec::new(),
             by_name: WordMap::default(),
+            servers: WordMap::default(),
+            server_tools: vec![0],
             texts: Texts::default(),
             postings: PostingLists::default(),
             used: 0,
@@ -160,10 +168,13 @@ impl Index {
         keys(&definition.name, server.as_deref(), key, &mut |key| vocabulary.add_name(key, slot));
         self.by_name.insert(&definition.name, slot);
         self.length += u64::from(self.reading.length);
+        let group = self.group(&definition.name, server.as_deref());
+        self.server_tools[group as usize] += 1;
         let reading = &mut self.reading;
         let sequence_len = narrow(reading.sequence.len());
         reading.append_repeated();
         self.slots[slot as usize] = Some(IndexEntry {
+            group,
             order,
             terms: reading.sequence.as_slice().into(),
             sequence_len,
@@ -173,6 +184,16 @@ impl Index {
             server,
         });
         before.map(|entry| entry.definition)
+    }
+
+    /// Returns the number of the server of a tool.
+    fn group(&mut self, name: &str, server: Option<&str>) -> u32 {
+        let Some(server) = server.or_else(|| qualified(name).0) else { return 0 };
+        let tools = &mut self.server_tools;
+        *self.servers.get_or_insert_with(server, || {
+            tools.push(0);
+            narrow(tools.len() - 1)
+        })
     }
 
     /// Adds many tools, each replacing the one of the same name.
@@ -214,6 +235,7 @@ impl Index {
             }
         }
         self.length -= u64::from(entry.length);
+        self.server_tools[entry.group as usize] -= 1;
         Some(entry)
     }
 

@@ -1,7 +1,8 @@
 //! The words a ranking knows independently of any catalog.
 //!
 //! Three lists: stop words, words that mark any request (such as `please`), and classes of words
-//! that tools and requests use for the same thing. They are general English of programs and
+//! that tools and requests use for the same thing. A fourth, of phrases, is read by
+//! [`phrases`](super::phrases). They are general English of programs and
 //! everyday life.
 
 use std::collections::HashSet;
@@ -66,6 +67,11 @@ pub(super) fn general() -> u16 {
     static GENERAL: LazyLock<u16> =
         LazyLock::new(|| u16::try_from(classes().count() - 1).expect("a few hundred classes"));
     *GENERAL
+}
+
+/// Returns the class of what calculates: the last but one.
+pub(super) fn calculators() -> u16 {
+    general() - 1
 }
 
 /// Returns the entries of a term in the word lists.

@@ -38,6 +38,7 @@
 //! For the formula of the textbook, use [`Ranking::Plain`]; a model for meaning is added with
 //! [`Embeddings`].
 
+mod arithmetic;
 mod catalog;
 mod compact;
 mod embed;
@@ -52,12 +53,14 @@ mod marks;
 mod names;
 mod pattern;
 mod payload;
+mod phrases;
 mod plain;
 mod postings;
 mod query;
 mod reading;
 mod schema;
 mod score;
+mod servers;
 mod spelling;
 mod term;
 mod texts;

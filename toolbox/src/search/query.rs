@@ -1,8 +1,10 @@
 //! A query as the ranking reads it: terms with their weights, sentence by sentence.
 
+use super::arithmetic::is_sum;
 use super::fields::sentences;
-use super::lists::{general, known};
+use super::lists::{calculators, general, known};
 use super::payload::Payload;
+use super::phrases::{self, FoundPhrase};
 use super::spelling::Spelling;
 use super::term::{BREAK, TermRole, WordTerm, key};
 use super::vocabulary::Vocabulary;
@@ -59,6 +61,7 @@ pub(super) struct Query {
     misspelt: usize,
     terms: Terms,
     pieces: Vec<WordTerm>,
+    phrasal: Vec<FoundPhrase>,
     near: Vec<Spelling>,
     folded: String,
     joined: String,
@@ -220,16 +223,39 @@ impl<'a> Sentence<'a> {
         self.query.joined.clear();
         self.query.payload.read_sentence(sentence, self.vocabulary);
         // All words, before any is looked at: the processor then fetches several at once.
-        let surface = |word| self.vocabulary.surface(cut(word, words::MAX_WORD));
-        let surfaces: Vec<_> = words(sentence).map(surface).collect();
-        for (word, surface) in words(sentence).zip(surfaces) {
+        let surface = |word| (word, self.vocabulary.surface(cut(word, words::MAX_WORD)));
+        let (all, surfaces): (Vec<_>, Vec<_>) = words(sentence).map(surface).unzip();
+        let mut phrasal = std::mem::take(&mut self.query.phrasal);
+        phrases::find(&all, &mut phrasal);
+        for (at, (word, surface)) in all.into_iter().zip(surfaces).enumerate() {
             if self.query.wanted.len() >= MAX_TERMS {
                 break;
             }
+            let mut said = self.query.payload.weight_of(word, self.weights);
+            let meanings = || phrasal.iter().filter(|phrase| phrase.begins(at));
+            #[expect(clippy::cast_precision_loss, reason = "a few meanings")]
+            let shared = asked / meanings().count().max(1) as f32;
+            for phrase in meanings() {
+                // It is no word of the request for the textbook's formula, and none of a question.
+                let before = (self.query.plain.len(), self.counted, self.unknown);
+                self.query.pieces_of(phrase.plain, self.vocabulary, &mut pieces);
+                self.read_word(phrase.plain, shared, said, &pieces);
+                (self.counted, self.unknown) = (before.1, before.2);
+                self.query.plain.truncate(before.0);
+                self.query.joined.clear();
+            }
+            if phrasal.iter().any(|phrase| phrase.has(at)) {
+                said *= self.weights.phrasal;
+            }
             self.query.pieces_from(word, surface, self.vocabulary, &mut pieces);
-            self.read_word(word, asked, &pieces);
+            self.read_word(word, asked, said, &pieces);
         }
-        self.query.pieces = pieces;
+        (self.query.pieces, self.query.phrasal) = (pieces, phrasal);
+        if is_sum(sentence) {
+            let class = self.vocabulary.class(calculators()).unwrap_or(BREAK);
+            self.in_value = false;
+            self.want_class(class, self.weights.sums);
+        }
         if self.unknown > 0.0 && is_question(sentence) {
             // The less of a question any tool speaks of, the more it is one of general knowledge.
             let class = self.vocabulary.class(general()).unwrap_or(BREAK);
@@ -238,8 +264,7 @@ impl<'a> Sentence<'a> {
         }
     }
 
-    fn read_word(&mut self, text: &str, asked: f32, pieces: &[WordTerm]) {
-        let said = self.query.payload.weight_of(text, self.weights);
+    fn read_word(&mut self, text: &str, asked: f32, said: f32, pieces: &[WordTerm]) {
         self.in_value = said < 1.0;
         let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
         let word = QueryWord { text, weight: asked * said, has_digits };
@@ -284,8 +309,11 @@ impl<'a> Sentence<'a> {
             let classes = || after.iter().take_while(|piece| piece.role == TermRole::Class);
             #[expect(clippy::cast_precision_loss, reason = "counts of tools and classes")]
             let shares = classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
-            for class in classes() {
-                self.want_class(class.term, weight * weights.class / shares);
+            let share = weights.class / shares;
+            if share >= weights.class_least {
+                for class in classes() {
+                    self.want_class(class.term, weight * share);
+                }
             }
         }
         if !faint && !word.has_digits && !self.in_value && role.counts_plainly() {

@@ -11,6 +11,7 @@ use super::index::{Filter, Index, IndexEntry};
 use super::marks::{TermMark, TermMarks};
 use super::postings::{BLOCK, Posting};
 use super::query::{Query, QueryTerm};
+use super::servers;
 use super::term::BREAK;
 
 /// Sentences whose sums are computed before they are put together.
@@ -75,6 +76,8 @@ pub(super) struct Scratch {
     /// The terms of the candidates' names.
     names: Vec<u32>,
     marks: TermMarks,
+    /// How well each server answers, by its number; zero between searches.
+    servers: Vec<f32>,
     /// The rarity of the words with a bit.
     words: WordWeights,
 }
@@ -89,9 +92,12 @@ pub(super) fn rank(index: &Index, scratch: &mut Scratch, limit: usize, filter: F
     scratch.open_cursors(index);
     scratch.add_up(index, limit.max(CANDIDATES), filter);
     scratch.look_closer(index, filter);
-    order(&mut scratch.candidates, index);
-    scratch.spread(index);
     scratch.cut_off(index);
+    order(&mut scratch.candidates, index);
+    if servers::weigh(index, &mut scratch.candidates, &mut scratch.servers) {
+        order(&mut scratch.candidates, index);
+    }
+    scratch.spread(index);
     scratch.candidates.truncate(limit);
 }
 
@@ -143,6 +149,7 @@ impl Default for Scratch {
             candidates: Vec::new(),
             names: Vec::new(),
             marks: TermMarks::default(),
+            servers: Vec::new(),
             words: [0.0; 64],
         }
     }

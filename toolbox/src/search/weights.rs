@@ -59,10 +59,20 @@ pub(super) struct Weights {
     /// How fast a class loses its weight to a word that tools say: to one that this many tools
     /// say, half of it.
     pub(super) class_held: f32,
+    /// A class of less weight than this beside its word is left out: it changes nothing, and costs
+    /// time.
+    pub(super) class_least: f32,
     /// The weight of a word in quotation marks: the value of an argument.
     pub(super) quoted: f32,
     /// The weight of the words before the last in a name of several, such as `New York`.
     pub(super) proper: f32,
+    /// The weight of the words of a phrase that stands for a plain word.
+    pub(super) phrasal: f32,
+    /// The weight of what calculates, where a request has a sum in figures.
+    pub(super) sums: f32,
+    /// How much more the tools of the server count that answers a request best, beside those of one
+    /// that does not answer it.
+    pub(super) server: f32,
     /// The weight of the word that a misspelt one stands for.
     pub(super) misspelt: f32,
     /// The share of what the rarest word of a request weighs that a hit has to reach.
@@ -117,8 +127,12 @@ impl Weights {
         general: 0.7,
         class_share: 0.25,
         class_held: 5.0,
+        class_least: 0.02,
         quoted: 0.3,
         proper: 0.4,
+        phrasal: 0.3,
+        sums: 1.0,
+        server: 1.0,
         misspelt: 0.6,
         floor: 0.1,
         sentence: 0.3,
