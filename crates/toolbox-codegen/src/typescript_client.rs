@@ -46,11 +46,11 @@ function text(result: Result): string {
 "#;
 
 /// The function of tools without an output schema.
-const AS_TEXT: &str = r#"
+const AS_TEXT: &str = r"
 async function asText(client: McpClient, name: string, input: unknown): Promise<string> {
     return text(await result(client, name, input));
 }
-"#;
+";
 
 /// The function of tools with one.
 const AS_VALUE: &str = r#"
