@@ -11,6 +11,7 @@ mod kept;
 mod kills;
 mod language;
 mod limits;
+mod lines;
 mod matrix;
 mod pauses;
 mod seal;

@@ -56,6 +56,8 @@ pub(crate) struct AskedCall {
     pub(crate) number: u32,
     pub(crate) tool: String,
     pub(crate) arguments: String,
+    /// The line at which it stands.
+    pub(crate) line: Option<u32>,
 }
 
 /// The result of a call, as a script gets it.
@@ -111,12 +113,18 @@ impl Host {
     }
 
     /// Asks for a call of a tool, by its name or the identifier that stands for it, with the JSON
-    /// of its arguments. It is made when the script waits. Returns its number.
+    /// of its arguments, at a line of the script, from 1. It is made when the script waits. Returns
+    /// its number.
     ///
     /// # Errors
     ///
     /// The text for the script, if it may make no more calls, or no tool has such a name.
-    pub fn call(&self, function: &str, arguments: String) -> Result<u32, String> {
+    pub fn call(
+        &self,
+        function: &str,
+        arguments: String,
+        line: Option<u32>,
+    ) -> Result<u32, String> {
         let mut host = self.0.borrow_mut();
         if host.calls >= host.limits.calls {
             return Err(format!("not called: a script may make {} calls", host.limits.calls));
@@ -127,7 +135,7 @@ impl Host {
         host.calls += 1;
         let tool = host.functions.tool(function).to_owned();
         let number = host.calls;
-        host.queue.push_back(AskedCall { number, tool, arguments });
+        host.queue.push_back(AskedCall { number, tool, arguments, line });
         Ok(number)
     }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Exception, Function, Object, Runtime};
 
+use crate::call_sites::CallSites;
 use crate::engine::{Engine, Script, ScriptError};
 use crate::host::{CallResult, Host};
 use crate::limits::Limits;
@@ -109,10 +110,14 @@ fn driven<'js>(ctx: &Ctx<'js>, script: &Script, host: &Host, end: &End) -> rquic
     let prelude: Function<'js> = ctx.eval(PRELUDE)?;
     #[allow(clippy::cast_precision_loss, reason = "milliseconds since 1970")]
     let time = script.time as f64;
-    let world: Object<'js> = prelude.call((functions(ctx, host, end)?, time, script.seed))?;
+    let text = format!("{}()", function(&script.script, script.input.as_deref()));
+    let functions = functions(ctx, host, end)?;
+    let written = CallSites::of(text.as_str());
+    let written = move |name: String, line, column| written.has(&name, line, column);
+    functions.set("written", Function::new(ctx.clone(), written)?)?;
+    let world: Object<'js> = prelude.call((functions, time, script.seed, FILE))?;
     let run: Function<'js> = world.get("run")?;
     let settle: Function<'js> = world.get("settle")?;
-    let text = format!("{}()", function(&script.script, script.input.as_deref()));
     let main: Object<'js> = ctx.eval_with_options(text, of_script())?;
     run.call::<_, ()>((main,))?;
     loop {
@@ -131,8 +136,10 @@ fn driven<'js>(ctx: &Ctx<'js>, script: &Script, host: &Host, end: &End) -> rquic
 }
 
 /// Returns a script as an async function. It begins on the first line, so that the lines of the
-/// script keep their numbers.
+/// script keep their numbers. To the language the ends of lines are all the same; the engine does
+/// not count each.
 fn function(script: &str, input: Option<&str>) -> String {
+    let script = script.replace("\r\n", "\n").replace('\r', "\n");
     let input = input.map(|json| {
         // A string of JSON is one of JavaScript, and a literal of an object would set `__proto__`.
         format!("const input = JSON.parse({});", serde_json::Value::from(json))
@@ -144,8 +151,8 @@ fn function(script: &str, input: Option<&str>) -> String {
 fn functions<'js>(ctx: &Ctx<'js>, host: &Host, end: &End) -> rquickjs::Result<Object<'js>> {
     let functions = Object::new(ctx.clone())?;
     let own = host.clone();
-    let call = move |ctx: Ctx<'js>, name: String, arguments: String| {
-        own.call(&name, arguments).map_err(|text| Exception::throw_range(&ctx, &text))
+    let call = move |ctx: Ctx<'js>, name: String, arguments: String, line: Option<u32>| {
+        own.call(&name, arguments, line).map_err(|text| Exception::throw_range(&ctx, &text))
     };
     functions.set("call", Function::new(ctx.clone(), call)?)?;
     let own = host.clone();

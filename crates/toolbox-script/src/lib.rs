@@ -21,6 +21,7 @@
 #[doc = include_str!("../../../docs/scripts.md")]
 mod scripts_page {}
 
+mod call_sites;
 mod callers;
 mod clock;
 mod declarations;

@@ -189,7 +189,8 @@ impl ScriptState {
         let record = serde_json::to_string(&record).unwrap_or_default();
         let calls = calls.iter().map(|call| {
             let arguments = call.arguments.as_str();
-            Part::call(ToolCall::new(self.id_of(call), call.tool.as_str(), arguments))
+            let made = ToolCall::new(self.id_of(call), call.tool.as_str(), arguments);
+            Part::call(made.at_line(call.line))
         });
         Reply::new(std::iter::once(Part::text(record)).chain(calls).collect())
     }

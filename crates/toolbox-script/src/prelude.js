@@ -1,5 +1,5 @@
 // The world of a script. Returns the functions by which the engine drives it.
-(function (host, time, seed) {
+(function (host, time, seed, file) {
     "use strict";
     const { parse, stringify } = JSON;
 
@@ -154,6 +154,28 @@
     method(ToolError.prototype, "name", "ToolError");
     method(globalThis, "ToolError", ToolError);
 
+    // The position of the script in the stack: that of its first frame. Frames are read one by one,
+    // since the text of a stack has names that the script chooses.
+    const NativeError = Error;
+    const { set: prepare } = Object.getOwnPropertyDescriptor(NativeError, "prepareStackTrace");
+    delete NativeError.prepareStackTrace;
+    delete NativeError.stackTraceLimit;
+    let line, column;
+    const find = (_, frames) => {
+        for (let at = 0; at < frames.length; at++) {
+            if (frames[at].getFileName() !== file) continue;
+            line = frames[at].getLineNumber();
+            column = frames[at].getColumnNumber();
+            return;
+        }
+    };
+    const locate = () => {
+        line = column = undefined;
+        apply(prepare, NativeError, [find]);
+        new NativeError();
+        apply(prepare, NativeError, [undefined]);
+    };
+
     const waiting = new Map();
     // The items of a result: of a list its elements, of a text its lines, and else the result.
     const { asyncIterator } = Symbol;
@@ -164,13 +186,15 @@
         if (lines[lines.length - 1] === "") lines.length -= 1;
         yield* lines;
     };
-    const call = (name) => (input) => {
+    // The line of a call is that of its `tools`, where it is written as such. By the time of the call
+    // the position is one within the arguments.
+    const call = (name, own) => (input) => {
         const result = new Promise((resolve, reject) => {
             const text = input === undefined ? "{}" : stringify(input);
             if (text === undefined) throw new TypeError("the arguments of a tool are an object");
-            // Made here, so that its line is that of the call.
-            const error = new ToolError();
-            waiting.set(host.call(name, text), { resolve, reject, error });
+            if (own === undefined) locate();
+            const at = own ?? line;
+            waiting.set(host.call(name, text, at), { resolve, reject, at });
         });
         return method(result, asyncIterator, () => each(result));
     };
@@ -183,7 +207,9 @@
         get(_, name) {
             // An object with `then` would be a promise.
             if (typeof name !== "string" || name === "then") return undefined;
-            return (known[name] ??= call(name));
+            if (known[name]) return known[name];
+            locate();
+            return call(name, host.written(name, line, column) ? line : undefined);
         },
         has: (_, name) => typeof name === "string" && name !== "then",
         set: refuse,
@@ -218,10 +244,13 @@
             ).catch((error) => host.failed(...described(error)));
         },
         settle(number, tool, code, json) {
-            const { resolve, reject, error } = waiting.get(number);
+            const { resolve, reject, at } = waiting.get(number);
             waiting.delete(number);
             if (code === undefined) return resolve(parse(json));
+            const error = new ToolError();
             method(error, "message", parse(json));
+            // Its line is that of the call.
+            method(error, "stack", at === undefined ? "" : `    at ${file}:${at}\n`);
             Object.assign(error, { tool, code });
             reject(error);
         },

@@ -10,6 +10,7 @@ use serde_json::json;
 use toolbox::agent::{AgentBuilder, Run, StepRequest, tool_from_fn};
 use toolbox::call::{Arguments, ToolError};
 use toolbox::collection::WeakToolBox;
+use toolbox::context::CallingScript;
 use toolbox::search::Catalog;
 use toolbox::tool::{IntoTools, Next};
 use toolbox::{Agent, Tool, ToolBox, ToolContext, ToolDefinition};
@@ -212,6 +213,7 @@ impl Scripts {
             // These are the tools that the script calls, whatever becomes of the box.
             pins.check_tools(&script, &tools.selected)
                 .map_err(|error| format!("not run: {error}; a person has to approve it again"))?;
+            context.report_script(script.text());
             let text = script.text().to_owned();
             self.start(context, (text, Some(input.to_string())), tools)
         };
@@ -275,6 +277,7 @@ impl Scripts {
         let inner =
             no_scripts.iter().fold(context.clone(), |inner, rule| inner.with_blacklist(rule));
         let inner = inner.with(CalledByScript);
+        let source = CallingScript::new(text.as_str());
         let model = ScriptModel::new(ScriptStart {
             engine: Arc::clone(&self.engine),
             text,
@@ -289,6 +292,7 @@ impl Scripts {
         let agent = agent
             .name(&*self.name)
             .state(CalledByScript)
+            .state(source)
             .toolbox(toolbox.clone())
             .max_handoffs(0)
             .max_iterations(u32::MAX)

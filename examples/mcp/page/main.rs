@@ -27,6 +27,7 @@ use serde_json::json;
 use toolbox::event::EventSink;
 use toolbox::page::{Inbox, Page};
 use toolbox::{Tool, ToolBox};
+use toolbox_script::{KeptPins, KeptScript, Scripts};
 
 /// The words of the command line.
 struct Wanted {
@@ -92,6 +93,20 @@ fn filler(number: usize) -> Tool {
     .from_source(format!("system{}", number / 64))
 }
 
+/// Returns a tool that is a kept script.
+fn kept(toolbox: &ToolBox, scripts: &Scripts) -> Result<Tool, Box<dyn std::error::Error>> {
+    let schema = json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    });
+    let text = "const once = await tools.echo({ text: input.text });\n\
+        return once + await tools.echo({ text: once });";
+    let twice = KeptScript::new("twice", "Says a text twice", schema, ["echo"], text)?;
+    let pins = KeptPins::of(&twice, toolbox)?;
+    Ok(scripts.kept(&twice, pins)?)
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wanted = wanted();
@@ -106,6 +121,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     toolbox.register(results::tools(&toolbox));
     toolbox.register(agents::tools(&toolbox)?);
+    let scripts = Scripts::over(&toolbox);
+    toolbox.register(kept(&toolbox, &scripts)?);
+    toolbox.register(scripts);
     if wanted.hostile {
         toolbox.register(hostile::tools());
     }

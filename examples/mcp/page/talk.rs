@@ -16,6 +16,9 @@ use crate::agents::prices;
 const HOSTILE: &str = "<script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">\n\n\
     [a link](javascript:window.hacked=3) and **bold** \u{202e}turned\u{202c} text";
 
+/// A call that runs a script, which waits for an approval.
+const SCRIPT: &str = r#"{"script": "const sum = await tools.add({ a: 2, b: 3 });\nawait tools.pay({ cents: 5, to: 'Talia' });\nreturn sum;"}"#;
+
 /// A model that plays a part by the last message of the user.
 struct Talker;
 
@@ -44,6 +47,7 @@ fn reply(request: &ModelRequest) -> Result<Reply, ModelError> {
         (["count"], 0) => call(request, "count_slowly", r#"{"steps": 20, "pause": 100}"#),
         (["unknown"], 0) => call(request, "no_such_tool", r#"{"a": 1}"#),
         (["garbage"], 0) => call(request, "add", r#"{"a": "many", "b"#),
+        (["script"], 0) => call(request, "run_script", SCRIPT),
         (["editor"], 0) => call(request, "editor", r#"{"task": "Write"}"#),
         (["hostile"], _) => Reply::text(HOSTILE),
         (["key"], _) => {

@@ -279,7 +279,11 @@ fn calls_carry_their_arguments_as_text() {
     }
     let written = serde_json::to_value(&expected).unwrap();
     assert_eq!(written["arguments"], Value::from(r#"{"name":"World"}"#));
+    assert!(written.get("line").is_none());
     assert_eq!(serde_json::from_value::<ToolCall>(written).unwrap(), expected);
+    let placed = expected.at_line(Some(3));
+    let written = serde_json::to_value(&placed).unwrap();
+    assert_eq!(serde_json::from_value::<ToolCall>(written).unwrap(), placed);
     let bare: ToolCall = serde_json::from_str(r#"{"name":"greet"}"#).unwrap();
     assert_eq!(bare, ToolCall::new("", "greet", ""));
 }

@@ -35,6 +35,7 @@ pub fn word(kind: &EventKind) -> String {
         EventKind::ModelStarted { model, .. } => format!("ask {model}"),
         EventKind::ModelFinished { finish, .. } => format!("reply {finish}"),
         EventKind::ToolStarted { call_id, tool, .. } => format!("{call_id} {tool} starts"),
+        EventKind::ScriptStarted { call_id, .. } => format!("{call_id} script"),
         EventKind::ToolProgress(progress) => format!("{} at {}", progress.call_id, progress.done),
         EventKind::ToolRefused { call_id, tool, code, .. } => {
             format!("{call_id} {tool} refused {code}")

@@ -8,6 +8,7 @@ import { parse, write } from "./form/json";
 import { Editor, useJsonText } from "./json-text";
 import { live } from "./live/live";
 import { leading } from "./live/leading";
+import { CallingLine } from "./live/script";
 import { useRead } from "./reading";
 import { href, waiting } from "./state";
 import type { Waiting } from "./state";
@@ -128,6 +129,7 @@ export function Entry({ entry, place, settle }: { entry: Waiting; place: string;
         <a href={href("live", `call:${entry.call}`)}>The call in Live</a>
       </p>
       {entry.tainted && <Taint sources={entry.taint} />}
+      {entry.script && <CallingLine part={entry.script} />}
       <Leading entry={entry} />
       {hints.destructiveHint && <p class="warn">The tool may destroy something.</p>}
       {entry.kind === "approval" ? (

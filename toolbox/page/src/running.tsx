@@ -4,6 +4,9 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refusal, post, stream } from "./api";
 import { Entry } from "./approvals";
 import type { Settled } from "./approvals";
+import { live } from "./live/live";
+import type { Call } from "./live/log";
+import { Script } from "./live/script";
 import { MOST } from "./server-lines";
 import type { ServerLine } from "./server-lines";
 import { href, waiting } from "./state";
@@ -28,6 +31,7 @@ const CHARACTERS = 1000;
 
 /** The end of a call: the last line that the program wrote, or the reason why there is none. */
 export interface Ended {
+  id: string;
   line: any | null;
   /** What the server printed and logged meanwhile. */
   lines: ServerLine[];
@@ -124,7 +128,7 @@ export function useRunner(form: string): Runner {
     alive: () => alive.current,
     async run(call, done) {
       const id = `page-${crypto.randomUUID()}`;
-      const ended: Ended = { line: null, lines: [], fault: "" };
+      const ended: Ended = { id, line: null, lines: [], fault: "" };
       before.current = document.activeElement;
       setRunning(id);
       setProgress(null);
@@ -220,6 +224,14 @@ export function Waits({ runner }: { runner: Runner }) {
       )}
     </>
   );
+}
+
+/** The script of a call, once the page has heard of it, while it runs and after. */
+export function ScriptOfCall({ id, tool, conversation }: { id: string; tool: string; conversation?: string }) {
+  const log = useStore(live);
+  const isOwn = (call: Call) => call.id === id && call.tool === tool && (conversation === undefined || call.conversation === conversation);
+  const call = log.calls.findLast(isOwn);
+  return call ? <Script key={call.number} call={call} log={log} /> : null;
 }
 
 /** One line about the call that runs. */

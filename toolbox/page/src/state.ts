@@ -49,6 +49,14 @@ export interface ServerStatus {
   startup: { waited_seconds: number; limit_seconds: number; last_line: string | null } | null;
 }
 
+/** A line of a script, with the lines around it. */
+export interface ScriptPart {
+  line: number;
+  /** The number of the first of the lines. */
+  first: number;
+  lines: string[];
+}
+
 export interface Waiting {
   id: number;
   kind: "approval" | "question";
@@ -57,6 +65,8 @@ export interface Waiting {
   principal: string;
   conversation: string | null;
   depth: number;
+  /** The line of the script that makes the call, if one does. */
+  script: ScriptPart | null;
   tainted: boolean;
   /** The untrusted sources of what the model has read. */
   taint: { kind: "result" | "definition" | "other"; tool: string | null }[];

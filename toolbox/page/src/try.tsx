@@ -9,7 +9,7 @@ import { parse, write } from "./form/json";
 import { Editor, useJsonText } from "./json-text";
 import { Result, textOf } from "./result";
 import type { CallResult } from "./result";
-import { CallBar, Waits, useRunner } from "./running";
+import { CallBar, ScriptOfCall, Waits, useRunner } from "./running";
 import { ServerLines } from "./server-lines";
 import type { ServerLine } from "./server-lines";
 import { program } from "./state";
@@ -18,6 +18,7 @@ import type { Detail } from "./tools";
 import { Copy, Line, milliseconds, visible } from "./text";
 
 interface Past {
+  id: string;
   tool: string;
   arguments: string;
   at: number;
@@ -45,11 +46,13 @@ export function Try({ detail }: { detail: Detail }) {
   const { running } = runner;
   const [shown, setShown] = useState<Past | null>(past.find((own) => own.tool === detail.name) ?? null);
 
+  const scripted = running ?? shown?.id;
+
   drafts.set(detail.name, text);
 
   const call = () =>
-    runner.run({ kind: "tool", tool: detail.name, arguments: text }, ({ line, lines, fault }) => {
-      const own: Past = { tool: detail.name, arguments: text, at: Date.now(), result: line?.result ?? null, lines, fault };
+    runner.run({ kind: "tool", tool: detail.name, arguments: text }, ({ id, line, lines, fault }) => {
+      const own: Past = { id, tool: detail.name, arguments: text, at: Date.now(), result: line?.result ?? null, lines, fault };
       past.unshift(own);
       past.length = Math.min(past.length, MOST);
       if (runner.alive()) {
@@ -116,6 +119,7 @@ export function Try({ detail }: { detail: Detail }) {
       </div>
       <CallBar runner={runner} label="Call" approval={detail.approval} />
       <Waits key={runner.running} runner={runner} />
+      {scripted && <ScriptOfCall key={scripted} id={scripted} tool={detail.name} />}
       <p class="acts">
         <Copy text={() => asCommand(detail.name, text)}>As command</Copy>
         <Copy text={() => asCurl(detail.name, text, state?.mcp_url ?? null)}>As curl</Copy>

@@ -9,6 +9,7 @@ import * as live from "./live.mjs";
 import * as narrow from "./narrow.mjs";
 import * as safety from "./safety.mjs";
 import * as inspect from "./inspect.mjs";
+import * as scripts from "./scripts.mjs";
 import * as serve from "./serve.mjs";
 import * as results from "./results.mjs";
 import * as servers from "./servers.mjs";
@@ -30,7 +31,7 @@ async function session(at, options) {
   return next;
 }
 
-for (const part of [tools, trying, form, keys, narrow, approvals, chat, live, safety, serve, servers, results, inspect, apps]) {
+for (const part of [tools, trying, form, keys, narrow, approvals, chat, live, scripts, safety, serve, servers, results, inspect, apps]) {
   part.register(program, session);
 }
 await run();

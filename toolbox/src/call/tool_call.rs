@@ -36,6 +36,10 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments: JSON text, valid or not.
     pub arguments: Arguments,
+    /// The line of the calling script at which the call stands, from 1; `None` for a call of a
+    /// model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
 }
 
 impl From<&ToolCall> for ToolCall {
@@ -51,7 +55,32 @@ impl ToolCall {
         name: impl Into<String>,
         arguments: impl Into<Arguments>,
     ) -> Self {
-        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), line: None }
+    }
+
+    /// Returns the call at a line of the script that makes it, from 1.
+    ///
+    /// Events say the line ([`Event::line`](crate::event::Event::line)), and so does the context of
+    /// the call ([`ToolContext::line`](crate::ToolContext::line)). It changes nothing else.
+    ///
+    /// ```
+    /// use toolbox::{ToolBox, ToolCall, ToolContext, tool, tools};
+    ///
+    /// /// Returns the line of the script that calls.
+    /// #[tool]
+    /// fn line(context: &ToolContext) -> Option<u32> {
+    ///     context.line()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let call = ToolCall::new("script-1", "line", "{}").at_line(Some(7));
+    /// assert_eq!(ToolBox::from(tools![line]).call(call).await.text(), "7");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn at_line(mut self, line: Option<u32>) -> Self {
+        self.line = line;
+        self
     }
 }
 
@@ -64,6 +93,7 @@ impl<'de> Deserialize<'de> for ToolCall {
             name: Option<String>,
             #[serde(default)]
             arguments: Arguments,
+            line: Option<u32>,
             function: Option<FunctionIn>,
         }
         #[derive(Deserialize)]
@@ -75,7 +105,7 @@ impl<'de> Deserialize<'de> for ToolCall {
         let wire = ToolCallIn::deserialize(deserializer)?;
         match (wire.function, wire.name) {
             (Some(function), _) => Ok(Self::new(wire.id, function.name, function.arguments)),
-            (None, Some(name)) => Ok(Self::new(wire.id, name, wire.arguments)),
+            (None, Some(name)) => Ok(Self::new(wire.id, name, wire.arguments).at_line(wire.line)),
             (None, None) => Err(serde::de::Error::missing_field("name")),
         }
     }

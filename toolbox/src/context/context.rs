@@ -41,6 +41,8 @@ use crate::definition::ToolDefinition;
 #[derive(Clone, Default)]
 pub struct ToolContext {
     pub(crate) call_id: String,
+    /// The line of the calling script.
+    pub(crate) line: Option<u32>,
     pub(crate) tool: Option<Arc<ToolDefinition>>,
     pub(crate) values: Option<Arc<CallValues>>,
     /// State bound to the tool, then state of the box.
@@ -81,6 +83,7 @@ pub(crate) struct CallValues {
 /// A context for handlers that do not read theirs.
 pub(crate) static UNUSED_CONTEXT: ToolContext = ToolContext {
     call_id: String::new(),
+    line: None,
     tool: None,
     values: None,
     bound: None,
@@ -217,6 +220,13 @@ impl ToolContext {
     #[must_use]
     pub fn call_id(&self) -> &str {
         &self.call_id
+    }
+
+    /// Returns the line of the script at which the call stands, from 1, if a script makes it: see
+    /// [`ToolCall::at_line`](crate::ToolCall::at_line).
+    #[must_use]
+    pub fn line(&self) -> Option<u32> {
+        self.line
     }
 
     /// Returns the name of the tool; empty outside of a call.

@@ -26,7 +26,7 @@
 //! |---|---|
 //! | give values, a deadline, rules with a call | [`ToolContext`] |
 //! | take a value in a tool | [`State`], [`FromContext`], [`Requirement`], [`MissingStateError`] |
-//! | say for whom and where a call is made | [`Principal`], [`Conversation`] |
+//! | say for whom and where a call is made | [`Principal`], [`Conversation`], [`CallingScript`] |
 //! | tell the time of day, also in a test | [`Clock`] |
 //! | cancel calls | [`CancellationToken`] |
 //! | decide on calls before they run | [`Approver`], [`ApprovalRequest`], [`Decision`] |
@@ -42,6 +42,7 @@ pub(crate) mod auditor;
 pub(crate) mod availability;
 mod call_mark;
 pub(crate) mod call_taint;
+mod calling_script;
 pub(crate) mod cancellation;
 mod carried;
 mod clock;
@@ -67,6 +68,7 @@ pub(crate) mod trace;
 pub use approval::{ApprovalRequest, Approver, Decision};
 pub use ask::{Ask, AskError};
 pub use ask_approval::AskApproval;
+pub use calling_script::CallingScript;
 pub use cancellation::CancellationToken;
 pub(crate) use carried::{CarriedContext, CarriedRun, CarriedSpending};
 pub use clock::Clock;

@@ -15,6 +15,8 @@ use crate::call::{Arguments, ToolResult};
 pub(crate) enum CallReport<'a> {
     /// The tool is about to run.
     Started(&'a Arguments),
+    /// The tool runs a script that is not among its arguments.
+    Script(&'a str),
     /// The tool reports its progress.
     Progress(&'a Progress),
     /// The tool puts out an item.
@@ -87,6 +89,12 @@ impl ToolContext {
         if let Some(observer) = self.observer() {
             observer.report(self, report());
         }
+    }
+
+    /// Reports the script that the call runs, where it is not among its arguments, to those who
+    /// watch: they show the [lines](crate::ToolCall::at_line) of its calls. Ignored if nobody does.
+    pub fn report_script(&self, script: &str) {
+        self.report(|| CallReport::Script(script));
     }
 
     /// Reports the progress of the call; ignored if the caller set no sink.

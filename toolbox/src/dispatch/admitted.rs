@@ -18,12 +18,14 @@ pub(crate) struct Pass {
     pub(crate) whole: bool,
 }
 
-/// The context and the privileges of a call's maker.
+/// The context and the privileges of a call's maker, and the line of its script.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CallerContext<'c> {
     /// The context that the program supplies.
     pub(super) context: Option<&'c ToolContext>,
     pub(super) pass: Pass,
+    /// The line at which the call stands, if a script makes it.
+    pub(super) line: Option<u32>,
 }
 
 /// An admitted call: its tool, its box, and its context.

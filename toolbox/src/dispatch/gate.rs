@@ -114,7 +114,7 @@ impl ToolBox {
         mut call: ToolCall,
         pass: Pass,
     ) -> impl Future<Output = ToolResult> + Send {
-        let caller = CallerContext { context: caller_context, pass };
+        let caller = CallerContext { context: caller_context, pass, line: call.line };
         async move {
             let mut own_context = None;
             let rest = {
@@ -232,7 +232,8 @@ impl ToolBox {
         {
             let note =
                 format!("`{}` is now `{}`: call it by that name", call.name, entry.tool.name());
-            let renamed = ToolCall::new(take(call.id), entry.tool.name(), call.arguments.take());
+            let renamed = ToolCall::new(take(call.id), entry.tool.name(), call.arguments.take())
+                .at_line(call.caller.line);
             return Some(self.begin_renamed(renamed, call.caller, note));
         }
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, call.caller)) else {
@@ -249,7 +250,7 @@ impl ToolBox {
             && context.is_none_or(|context| context.permits_tool(entry.tool.definition()));
         let text = call.arguments.text();
         if !permitted || text.len() > self.shared.settings.argument_bytes {
-            let answer = self.refuse(entry, permitted, take(call.id), text, context);
+            let answer = self.refuse(entry, permitted, take(call.id), text, call.caller);
             return refused(answer, call.arguments.take());
         }
         self.begin_in_context(entry, call)
@@ -292,6 +293,7 @@ impl ToolBox {
         }
         let mut context = ToolContext {
             call_id: take(id),
+            line: caller.line,
             tool: Some(Arc::clone(tool.definition.arc())),
             values,
             bound: tool.running.state.clone(),
@@ -333,17 +335,18 @@ impl ToolBox {
         entry: Option<&ToolEntry>,
         name: &str,
         arguments: &str,
-        caller_context: Option<&ToolContext>,
+        CallerContext { context, line, .. }: CallerContext<'_>,
         result: ToolResult,
     ) -> RefusedCall {
         let settings = &self.shared.settings;
-        let caller = caller_context.unwrap_or(&UNUSED_CONTEXT);
+        let caller = context.unwrap_or(&UNUSED_CONTEXT);
         let is_watched = settings.reporter.is_some() || caller.observer().is_some();
         if !is_watched && settings.auditor.is_none() {
             return RefusedCall { result: answer(id, result), record: None };
         }
         let context = ToolContext {
             call_id: id.clone(),
+            line,
             tool: entry.map(|entry| Arc::clone(entry.tool.shared_definition().arc())),
             values: caller.values_below(),
             state: self.shared.state.clone(),
@@ -378,6 +381,7 @@ impl ToolBox {
         let entry = snapshot.by_any_name(&call.name);
         let context = ToolContext {
             call_id: call.id.clone(),
+            line: call.line,
             tool: entry.map(|entry| Arc::clone(entry.tool.shared_definition().arc())),
             ..context.clone()
         };
@@ -395,7 +399,9 @@ impl ToolBox {
     ) -> ToolResult {
         let snapshot = self.shared.current.load_full();
         let (entry, text) = (snapshot.by_any_name(&call.name), call.arguments.as_str());
-        let refused = self.refused(call.id, entry, &call.name, text, caller_context, result);
+        let (line, pass) = (call.line, Pass::default());
+        let caller = CallerContext { context: caller_context, pass, line };
+        let refused = self.refused(call.id, entry, &call.name, text, caller, result);
         refused.answer(call.arguments).await
     }
 
@@ -406,7 +412,7 @@ impl ToolBox {
     }
 
     fn is_open(&self, to: Visibility, entry: &ToolEntry, caller: CallerContext<'_>) -> bool {
-        let CallerContext { context, pass } = caller;
+        let CallerContext { context, pass, .. } = caller;
         match to {
             Visibility::Listed => true,
             Visibility::Deferred => self.shared.settings.deferred_calls || pass.hidden,
@@ -432,7 +438,7 @@ impl ToolBox {
         caller: CallerContext<'_>,
     ) -> RefusedCall {
         let result = unknown_tool(&self.shared, snapshot, name, arguments, caller);
-        self.refused(id, None, name, "", caller.context, result)
+        self.refused(id, None, name, "", caller, result)
     }
 
     #[cold]
@@ -442,11 +448,11 @@ impl ToolBox {
         permitted: bool,
         id: String,
         text: &str,
-        caller_context: Option<&ToolContext>,
+        caller: CallerContext<'_>,
     ) -> RefusedCall {
         let name = entry.tool.name();
         let result = refusal(name, permitted, text, &self.shared.settings);
-        self.refused(id, Some(entry), name, text, caller_context, result)
+        self.refused(id, Some(entry), name, text, caller, result)
     }
 }
 

@@ -51,7 +51,7 @@ struct Callable<'s> {
 
 impl<'s> Callable<'s> {
     fn has(&self, entry: &ToolEntry) -> bool {
-        let CallerContext { context, pass } = self.caller;
+        let CallerContext { context, pass, .. } = self.caller;
         let is_shown = match entry.audience() {
             Visibility::Listed => true,
             Visibility::Deferred => pass.hidden,

@@ -59,6 +59,10 @@ pub struct Event {
     /// The id of the call that made this call, or that started the agent of this event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_call_id: Option<String>,
+    /// The line of the script of that call at which the call of this event stands, from 1; `None`
+    /// if no script makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// The names of the agents from the one that was started down to the one this happened in;
     /// empty for a call that no agent made.
     #[serde(with = "path")]
@@ -82,6 +86,7 @@ impl Event {
     pub fn call_id(&self) -> Option<&str> {
         Some(match &self.kind {
             EventKind::ToolStarted { call_id, .. }
+            | EventKind::ScriptStarted { call_id, .. }
             | EventKind::ToolRefused { call_id, .. }
             | EventKind::ApprovalRequested { call_id, .. }
             | EventKind::ApprovalDecided { call_id, .. }
@@ -105,6 +110,7 @@ impl Event {
                 *summary = None;
             }
             EventKind::ToolOutput(item) => item.content.clear(),
+            EventKind::ScriptStarted { script, .. } => script.clear(),
             EventKind::QuestionAnswered { value, .. } => *value = None,
             _ => {}
         }
@@ -207,6 +213,16 @@ pub enum EventKind {
         /// The arguments of the call.
         #[serde(with = "by_text")]
         arguments: Arguments,
+    },
+    /// A tool runs a script that is not among the arguments of its call
+    /// ([`ToolContext::report_script`](crate::ToolContext::report_script)).
+    ScriptStarted {
+        /// The id of the call.
+        call_id: String,
+        /// The tool.
+        tool: String,
+        /// The text of the script, for sinks that ask for content.
+        script: String,
     },
     /// A tool reports its progress.
     ToolProgress(Progress),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::event::{AnswerStatus, DecisionKind, Event, EventKind, ToolFinished, next_sequence};
 use super::sink::EventSink;
-use crate::call::{Arguments, ToolResult, new_id};
+use crate::call::{Arguments, ToolCall, ToolResult, new_id};
 use crate::context::observer::{CallObserver, CallReport};
 use crate::context::{Answer, Conversation, Decision, Principal, ToolContext};
 use crate::cost::Cost;
@@ -135,12 +135,17 @@ impl Reporter {
 
     /// Sends an event that is no call's.
     pub(crate) fn emit(&self, kind: impl FnOnce() -> EventKind) {
+        self.emit_at(None, kind);
+    }
+
+    /// Sends an event of a call at a line of the script that makes it, outside of the gate.
+    pub(crate) fn emit_at(&self, line: Option<u32>, kind: impl FnOnce() -> EventKind) {
         if self.is_on() && !self.muted.load(Ordering::Relaxed) {
-            self.send(&self.origin, kind());
+            self.send(&self.origin, line, kind());
         }
     }
 
-    fn send(&self, origin: &EventOrigin, kind: EventKind) {
+    fn send(&self, origin: &EventOrigin, line: Option<u32>, kind: EventKind) {
         let event = Event {
             sequence: next_sequence(),
             time: now_in_milliseconds(),
@@ -149,6 +154,7 @@ impl Reporter {
             trace_id: origin.trace_id.clone(),
             run: self.run.as_deref().map(str::to_owned),
             parent_call_id: self.parent.as_deref().map(str::to_owned),
+            line,
             path: Arc::clone(&self.path),
             step: self.step.load(Ordering::Relaxed),
             kind,
@@ -169,10 +175,10 @@ impl Reporter {
     }
 
     /// Sends the end of a call that was never made.
-    pub(crate) fn unmade(&self, tool: &str, result: &ToolResult) {
-        self.emit(|| {
+    pub(crate) fn unmade(&self, call: &ToolCall, result: &ToolResult) {
+        self.emit_at(call.line, || {
             let id = result.call_id();
-            EventKind::ToolFinished(self.finished(tool, id, result, Duration::ZERO))
+            EventKind::ToolFinished(self.finished(&call.name, id, result, Duration::ZERO))
         });
     }
 
@@ -183,6 +189,11 @@ impl Reporter {
                 call_id,
                 tool: tool.to_owned(),
                 arguments: shown(context, arguments.as_str()),
+            },
+            CallReport::Script(script) => EventKind::ScriptStarted {
+                call_id,
+                tool: tool.to_owned(),
+                script: (*script).to_owned(),
             },
             CallReport::Progress(progress) => EventKind::ToolProgress((*progress).clone()),
             CallReport::Output(item) => EventKind::ToolOutput((*item).clone()),
@@ -230,7 +241,8 @@ impl Reporter {
 impl CallObserver for Reporter {
     fn report(&self, context: &ToolContext, report: CallReport<'_>) {
         if !self.muted.load(Ordering::Relaxed) {
-            self.send(&EventOrigin::of(context), self.kind(context, &report));
+            let kind = self.kind(context, &report);
+            self.send(&EventOrigin::of(context), context.line(), kind);
         }
     }
 

@@ -22,6 +22,7 @@ struct StoredPart {
     name: String,
     #[serde(default)]
     arguments: crate::call::Arguments,
+    line: Option<u32>,
     #[serde(default)]
     echo: Option<Echo>,
 }
@@ -67,7 +68,8 @@ impl<'de> Deserialize<'de> for Part {
         Ok(match (part.kind.as_str(), part.echo) {
             ("text", echo) => Self::Text { text: part.text, echo },
             ("call", echo) => {
-                Self::Call { call: ToolCall::new(part.id, part.name, part.arguments), echo }
+                let call = ToolCall::new(part.id, part.name, part.arguments);
+                Self::Call { call: call.at_line(part.line), echo }
             }
             ("reasoning", echo) => Self::Reasoning { text: part.text, echo },
             ("other", Some(echo)) => Self::Other(echo),

@@ -12,12 +12,13 @@ use tokio::time::timeout;
 
 use crate::call::Faults;
 use crate::context::{
-    Answer, ApprovalRequest, Approver, Asker, Conversation, Decision, Principal, Question,
-    QuestionForm, Taint, TaintSource, ToolContext,
+    Answer, ApprovalRequest, Approver, Asker, CallingScript, Conversation, Decision, Principal,
+    Question, QuestionForm, Taint, TaintSource, ToolContext,
 };
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
+use crate::text::cut;
 use crate::validate::{CheckOutcome, ValidationLimits, check_arguments, conforms};
 
 /// The most entries that wait at once; a further one is answered as if nobody had decided.
@@ -28,6 +29,12 @@ const MAX_BYTES: usize = 32 << 20;
 
 /// The bytes of new entries that a page is told of at once; one that is longer goes alone.
 const MAX_CHANGE: usize = 256 << 10;
+
+/// The most lines of a script that are shown before the line of a call, and after it.
+const AROUND: usize = 3;
+
+/// The most bytes that are shown of a line.
+const LINE_BYTES: usize = 1000;
 
 /// The number of decisions that are remembered, to tell whoever comes late.
 const MAX_DECIDED: usize = 200;
@@ -331,6 +338,16 @@ fn taint_source(source: &TaintSource) -> Value {
     }
 }
 
+/// Returns the line of the script at which a call stands, with the lines around it.
+fn of_script(context: &ToolContext) -> Option<Value> {
+    let script = context.state::<CallingScript>()?;
+    let line = usize::try_from(context.line()?).ok()?;
+    let first = line.saturating_sub(AROUND).max(1);
+    let lines = script.lines().skip(first - 1).take(line + AROUND + 1 - first);
+    let lines: Vec<&str> = lines.map(|text| cut(text, LINE_BYTES)).collect();
+    Some(json!({"line": line, "first": first, "lines": lines}))
+}
+
 /// Returns the facts about the call that an entry belongs to.
 fn of_call(context: &ToolContext) -> Value {
     let conversation = context.get::<Conversation>();
@@ -341,6 +358,7 @@ fn of_call(context: &ToolContext) -> Value {
         "principal": Principal::of(context).as_str(),
         "conversation": conversation.map(|own| format!("{}/{}", own.channel, own.chat_id)),
         "depth": context.depth(),
+        "script": of_script(context),
         "tainted": context.is_tainted(),
         "taint": context.get::<Taint>().map(Taint::sources).unwrap_or_default().iter()
             .map(taint_source).collect::<Vec<_>>(),

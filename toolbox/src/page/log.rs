@@ -147,8 +147,11 @@ pub(super) async fn collect(log: Weak<LiveLog>, mut events: EventReceiver) {
     }
 }
 
-/// Cuts the text of a result that is longer than the page keeps.
+/// Cuts the text of a result, or of a script, that is longer than the page keeps.
 fn shorten(event: &mut Event) {
+    if let EventKind::ScriptStarted { script, .. } = &mut event.kind {
+        script.truncate(cut(script, MAX_RESULT).len());
+    }
     let (EventKind::ToolFinished(end) | EventKind::JobFinished(end)) = &mut event.kind else {
         return;
     };

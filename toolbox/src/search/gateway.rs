@@ -311,6 +311,7 @@ impl Gateway {
             return ToolResult::error(text);
         }
         let call = ToolCall::new(context.call_id(), wanted.name, wanted.arguments);
+        let call = call.at_line(context.line());
         let name = call.name.clone();
         let result = toolbox.call_hidden(context, call).await;
         let Some(tool) = toolbox.called(&name) else { return result };
@@ -390,7 +391,7 @@ pub(crate) fn called_through(call: &ToolCall) -> Option<ToolCall> {
     let wanted =
         (call.name == EXECUTE).then(|| Envelope::read(call.arguments.as_str(), |_, _| false))?;
     let Envelope { name, arguments } = wanted.ok()?;
-    Some(ToolCall::new(call.id.as_str(), name, arguments))
+    Some(ToolCall::new(call.id.as_str(), name, arguments).at_line(call.line))
 }
 
 /// Returns the name of the tool that a call of the gateway with these arguments calls, if it can be

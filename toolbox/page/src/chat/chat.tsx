@@ -116,6 +116,7 @@ function On({ model, provider }: { model: string; provider: string }) {
           <Drawn
             key={at}
             entry={entry}
+            conversation={conversation}
             waiting={entry.kind === "call" && last.get(entry.id) === at ? mine.filter((own) => own.call === entry.id) : []}
             place={place}
             settle={note}

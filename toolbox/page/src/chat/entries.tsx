@@ -4,13 +4,15 @@ import { Entry as WaitingEntry } from "../approvals";
 import type { Settled } from "../approvals";
 import { DRAWN, Markdown } from "../markdown";
 import { Result } from "../result";
-import { Items } from "../running";
+import { Items, ScriptOfCall } from "../running";
 import { href } from "../state";
 import type { Waiting } from "../state";
 import { Block, Line, bytes, milliseconds, number, pretty, visible } from "../text";
 import type { CallEntry, Cost, EndEntry, Entry, TextEntry, Usage } from "./store";
 
 interface Decides {
+  /** The conversation, as events name it. */
+  conversation: string;
   /** What waits for a person in this conversation. */
   waiting: Waiting[];
   /** Changes with each decision: what waits has moved then. */
@@ -73,7 +75,7 @@ function Omitted({ count }: { count: number }) {
 /** The states in which a call is shown open, unless somebody closes it. */
 const OPEN = ["running", "waiting", "failed", "refused"];
 
-function Call({ entry, waiting, place, settle }: { entry: CallEntry } & Decides) {
+function Call({ entry, conversation, waiting, place, settle }: { entry: CallEntry } & Decides) {
   const [chosen, choose] = useState<boolean | null>(null);
   const open = waiting.length > 0 || (chosen ?? OPEN.includes(entry.state));
   const { progress } = entry;
@@ -105,6 +107,7 @@ function Call({ entry, waiting, place, settle }: { entry: CallEntry } & Decides)
           ) : (
             waiting.length === 0 && <Block text={pretty(entry.arguments)} label="Arguments" />
           )}
+          <ScriptOfCall id={entry.id} tool={entry.tool} conversation={conversation} />
           {progress && (
             <p class="running">
               <progress value={progress.total ? progress.done : undefined} max={progress.total ?? undefined} aria-label="Progress of the call" />{" "}

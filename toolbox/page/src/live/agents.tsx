@@ -1,7 +1,7 @@
 // Agents as a tree: their steps, what their models said, their calls, and the agents below.
 import { useState } from "preact/hooks";
 import { Block, Line, milliseconds, number } from "../text";
-import { duration } from "./detail";
+import { duration } from "./duration";
 import type { AgentRun, Call, LiveLog } from "./log";
 
 /** The most runs that are drawn at once. */

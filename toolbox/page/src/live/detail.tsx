@@ -2,17 +2,15 @@
 import { useMemo } from "preact/hooks";
 import { moveFocus } from "../keys";
 import { href } from "../state";
-import { Block, Line, bytes, milliseconds, pretty } from "../text";
+import { Block, Line, bytes, milliseconds, number, pretty } from "../text";
+import { duration } from "./duration";
 import type { Call, CallState, LiveLog } from "./log";
+import { Script, isScriptAlone } from "./script";
 
 export const STATES: CallState[] = ["running", "waiting", "done", "failed", "refused", "deferred", "background"];
 
 /** The most calls that are drawn around one. */
 const MAX_AROUND = 200;
-
-export function duration(call: Call): string {
-  return call.took === null ? "" : milliseconds(call.took);
-}
 
 export function CallDetail(props: { call: Call; log: LiveLog; choose(call: Call): void }) {
   const { call, log } = props;
@@ -49,6 +47,7 @@ export function CallDetail(props: { call: Call; log: LiveLog; choose(call: Call)
           {call.parent && (
             <>
               , within <code><Line text={call.parent} /></code>
+              {call.line !== null && ` at line ${number(call.line)} of its script`}
             </>
           )}
         </dd>
@@ -97,7 +96,8 @@ export function CallDetail(props: { call: Call; log: LiveLog; choose(call: Call)
           Repaired: <code><Line text={repair.path} /></code> <Line text={repair.what} />
         </p>
       ))}
-      {call.arguments !== null && (
+      <Script key={call.number} call={call} log={log} choose={props.choose} />
+      {call.arguments !== null && !isScriptAlone(call) && (
         <>
           <h3>Arguments</h3>
           <Block text={pretty(call.arguments)} label="Arguments" />

@@ -7,7 +7,8 @@ import { go, route } from "../state";
 import { Store, useStore } from "../store";
 import { Line, number, visible } from "../text";
 import { AgentTree } from "./agents";
-import { CallDetail, STATES, duration } from "./detail";
+import { CallDetail, STATES } from "./detail";
+import { duration } from "./duration";
 import { LiveLog, recorded } from "./log";
 import type { Call, CallState, LiveEvent } from "./log";
 

@@ -10,6 +10,7 @@ export interface LiveEvent {
   trace_id?: string;
   run?: string;
   parent_call_id?: string;
+  line?: number;
   path: string[];
   step: number;
   call_id?: string;
@@ -31,7 +32,11 @@ export interface Call {
   path: string[];
   step: number;
   parent: string;
+  /** The line of the script of the call above, from 1. */
+  line: number | null;
   arguments: string | null;
+  /** The script that it runs, where its arguments do not hold it. */
+  script: string | null;
   began: number;
   /** Milliseconds, as the program measured them. */
   took: number | null;
@@ -132,11 +137,15 @@ export class LiveLog {
       if (event.arguments !== undefined) {
         event.arguments = undefined;
       }
+      if (event.script !== undefined) {
+        event.script = undefined;
+      }
     }
     if (this.#characters > MAX_CHARACTERS * 0.9) {
       for (const call of this.calls.slice(0, Math.floor(this.calls.length / 2))) {
         call.text = call.text === null ? null : call.text.slice(0, 200);
         call.arguments = call.arguments === null ? null : call.arguments.slice(0, 200);
+        call.script = null;
       }
     }
   }
@@ -290,7 +299,9 @@ export class LiveLog {
         path: event.path ?? [],
         step: event.step,
         parent: event.parent_call_id ?? "",
+        line: null,
         arguments: null,
+        script: null,
         // A call without a start has its length alone.
         began: event.time_ms - (event.type === "tool_finished" ? (event.duration_ms ?? 0) : 0),
         took: null,
@@ -307,6 +318,9 @@ export class LiveLog {
       if (this.calls.length > MAX_CALLS * 1.1) {
         this.calls.splice(0, this.calls.length - MAX_CALLS);
       }
+    }
+    if (Number.isSafeInteger(event.line) && event.line! > 0) {
+      call.line = event.line!;
     }
     if (typeof event.arguments === "string") {
       call.arguments = event.arguments;
@@ -327,6 +341,9 @@ export class LiveLog {
       case "approval_requested":
         call.state = "waiting";
         call.notes.push("waits for approval");
+        break;
+      case "script_started":
+        call.script = typeof event.script === "string" ? event.script : null;
         break;
       case "approval_decided":
         call.state = event.decision === "deferred" ? "deferred" : "running";
@@ -363,7 +380,7 @@ export class LiveLog {
 }
 
 function size(event: LiveEvent): number {
-  return (typeof event.text === "string" ? event.text.length : 0) + (typeof event.arguments === "string" ? event.arguments.length : 0);
+  return (typeof event.text === "string" ? event.text.length : 0) + (typeof event.arguments === "string" ? event.arguments.length : 0) + (typeof event.script === "string" ? event.script.length : 0);
 }
 
 /** Returns the key of an agent: its calls name it in their path, and the call above it as their parent. */

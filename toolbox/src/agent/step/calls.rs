@@ -309,7 +309,7 @@ impl RunConversation {
                 let (call, _) = calls.iter().find(|(call, _)| call.id == result.call_id())?;
                 let tool = toolbox.called(&call.name)?;
                 let arguments = result.edited().unwrap_or(&call.arguments).clone();
-                let call = ToolCall::new(call.id.as_str(), call.name.as_str(), arguments);
+                let call = ToolCall { arguments, ..call.clone() };
                 tool.definition().annotations.is_idempotent().then_some((call, true))
             })
             .collect();
@@ -336,12 +336,12 @@ fn report_unmade(events: &Reporter, open: &Unanswered, results: &[ToolResult]) {
     for call in open.calls() {
         match results.get(call.id.as_str()) {
             Some(result) if result.is_deferred() => {
-                events.emit(|| EventKind::ApprovalDeferred {
+                events.emit_at(call.line, || EventKind::ApprovalDeferred {
                     call_id: result.call_id().to_owned(),
                     tool: call.name.clone(),
                 });
             }
-            Some(result) => events.unmade(&call.name, result),
+            Some(result) => events.unmade(call, result),
             None => {}
         }
     }

@@ -132,7 +132,7 @@ impl RunConversation {
         decision: &Decision,
     ) -> Result<(), ToolResult> {
         let toolbox = self.toolbox();
-        leg.events.emit(|| {
+        leg.events.emit_at(call.line, || {
             let schema = toolbox.called(&call.name).map(|tool| tool.shared_definition().clone());
             decided(&call.name, call.id.clone(), "resumed", decision, |text| {
                 shown_arguments(schema.as_deref(), text)

@@ -165,7 +165,7 @@ pub(super) fn part(block: &RawValue) -> Result<Option<Part>, WireError> {
 pub(super) fn call(id: String, name: String, input: Arguments, caller: Option<Value>) -> Part {
     let input = if input.as_str().trim().is_empty() { Arguments::from("{}") } else { input };
     Part::Call {
-        call: ToolCall { id, name, arguments: input },
+        call: ToolCall::new(id, name, input),
         echo: caller
             .map(|caller| Echo::new(Dialect::Anthropic, serde_json::json!({ "caller": caller }))),
     }

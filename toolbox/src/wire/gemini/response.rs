@@ -60,7 +60,7 @@ pub(super) fn part(raw: &RawValue) -> Result<Option<Part>, WireError> {
         let known: Map<String, Value> = id.iter().map(|id| ("id".to_owned(), json!(id))).collect();
         let args = call.args.unwrap_or_else(|| Arguments::from("{}"));
         let name = call.name.unwrap_or_default();
-        let call = ToolCall { id: id.unwrap_or_default(), name, arguments: args };
+        let call = ToolCall::new(id.unwrap_or_default(), name, args);
         return Ok(Some(Part::Call { call, echo: echo(known, signature) }));
     }
     if part.text.is_none() {

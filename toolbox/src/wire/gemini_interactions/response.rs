@@ -223,11 +223,11 @@ fn call(mut step: StepObject, arguments: Option<Arguments>) -> Result<Part, Wire
         other => Some(Arguments::from(other)),
     });
     let arguments = arguments.filter(|arguments| !arguments.as_str().trim().is_empty());
-    let call = ToolCall {
-        id: step.get("id").and_then(lenient::id_in).unwrap_or_default(),
-        name: take_text(&mut step, "name")?,
-        arguments: arguments.unwrap_or_else(|| Arguments::from("{}")),
-    };
+    let call = ToolCall::new(
+        step.get("id").and_then(lenient::id_in).unwrap_or_default(),
+        take_text(&mut step, "name")?,
+        arguments.unwrap_or_else(|| Arguments::from("{}")),
+    );
     // Keys that are not known yet go back with the call.
     step.retain(|key, value| !value.is_null() && !CALL_KEYS.contains(&key.as_str()));
     Ok(Part::Call { call, echo: (!step.is_empty()).then(|| echo(step)) })
