@@ -23,9 +23,9 @@ const UNTYPED: &str = "unknown";
 ///
 /// ```
 /// use serde_json::json;
-/// use toolbox_codegen::typescript::Types;
+/// use toolbox_codegen::typescript::SchemaTypes;
 ///
-/// let mut types = Types::default();
+/// let mut types = SchemaTypes::default();
 /// let schema = json!({
 ///     "type": "object",
 ///     "properties": {"next": {"$ref": "#"}, "size": {"type": "integer", "minimum": 1}},
@@ -35,13 +35,13 @@ const UNTYPED: &str = "unknown";
 /// assert_eq!(types.definitions(), "type list_ = { next?: list_; size: number };\n");
 /// ```
 #[derive(Debug, Default)]
-pub struct Types {
+pub struct SchemaTypes {
     definitions: String,
     taken: HashSet<String>,
     before: &'static str,
 }
 
-impl Types {
+impl SchemaTypes {
     /// Returns types that a module exports.
     #[must_use]
     pub fn exported() -> Self {

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::typescript::{Types, comment_of, identifier, is_optional, key_of, literal};
+use crate::typescript::{SchemaTypes, comment_of, identifier, is_optional, key_of, literal};
 
-/// What each file begins with. Without types it is JavaScript: Node runs it as it is.
+/// The beginning of each file. Without types it is JavaScript: Node runs it as it is.
 const HEAD: &str = r#"/** What calls a tool: the `Client` of `@modelcontextprotocol/sdk`, or any other. */
 export interface McpClient {
     callTool(request: { name: string; arguments: { [key: string]: unknown } }): Promise<unknown>;
@@ -26,7 +26,7 @@ export class ToolFailed extends Error {
 }
 "#;
 
-/// What functions read their results with.
+/// The functions by which results are read.
 const RESULT: &str = r#"
 interface Result {
     content?: Array<{ type: string; text?: string }>;
@@ -127,7 +127,7 @@ pub(crate) fn module<'s>(
 ) -> String {
     let mut source = HEAD.to_owned();
     let mut used = [(RESULT, false), (AS_TEXT, false), (AS_VALUE, false)];
-    let mut types = Types::exported();
+    let mut types = SchemaTypes::exported();
     let mut taken: HashSet<String> = TAKEN.iter().map(|&name| name.to_owned()).collect();
     let mut functions = String::new();
     for (server, tools) in servers {
@@ -160,7 +160,7 @@ pub(crate) fn module<'s>(
 /// Writes the function of a tool. Returns `true` if it has an output schema.
 fn tool(
     source: &mut String,
-    types: &mut Types,
+    types: &mut SchemaTypes,
     (server, name): (&str, &str),
     definition: &Value,
 ) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use toolbox::ToolDefinition;
-use toolbox_codegen::typescript::{Types, comment_of, identifier, is_optional, key_of};
+use toolbox_codegen::typescript::{SchemaTypes, comment_of, identifier, is_optional, key_of};
 
 use crate::functions::Names;
 
@@ -36,7 +36,7 @@ pub fn declarations<'a>(
     definitions: impl IntoIterator<Item = &'a ToolDefinition>,
     names: &Names,
 ) -> String {
-    let mut types = Types::default();
+    let mut types = SchemaTypes::default();
     let mut functions = String::new();
     for definition in definitions {
         let name = names.identifier(&definition.name);
