@@ -284,6 +284,17 @@ fn calls_carry_their_arguments_as_text() {
     let placed = expected.at_line(Some(3));
     let written = serde_json::to_value(&placed).unwrap();
     assert_eq!(serde_json::from_value::<ToolCall>(written).unwrap(), placed);
+    // A stranger's call may have anything under that name.
+    for line in ["null", "0", "-1", "1.5", "4294967296", r#""3""#, "[3]", r#"{"at":3}"#] {
+        let wire = format!(r#"{{"name":"greet","line":{line}}}"#);
+        let call: ToolCall = serde_json::from_str(&wire).unwrap();
+        assert_eq!(call, ToolCall::new("", "greet", ""), "{line}");
+        let part = format!(
+            r#"{{"type":"call","id":"1","name":"greet","arguments":"{{}}","line":{line}}}"#
+        );
+        let part: toolbox::model::Part = serde_json::from_str(&part).unwrap();
+        assert_eq!(part, toolbox::model::Part::call(ToolCall::new("1", "greet", "{}")), "{line}");
+    }
     let bare: ToolCall = serde_json::from_str(r#"{"name":"greet"}"#).unwrap();
     assert_eq!(bare, ToolCall::new("", "greet", ""));
 }

@@ -55,5 +55,6 @@ pub(crate) use output::{displayed, reported, serialized, structured, unquoted};
 pub use repair::Repair;
 pub use result::ToolResult;
 pub(crate) use result::{StoredResult, StoredResultRef};
+pub(crate) use tool_call::line_or_none;
 pub use tool_call::{Arguments, AsArguments, ToolCall};
 pub use violations::{CheckResult, Violations};

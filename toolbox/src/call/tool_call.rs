@@ -84,6 +84,15 @@ impl ToolCall {
     }
 }
 
+/// Reads the line of a call: a stranger's call may have anything under that name, and is one all the
+/// same.
+pub(crate) fn line_or_none<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(value.as_u64().and_then(|line| u32::try_from(line).ok()).filter(|&line| line > 0))
+}
+
 impl<'de> Deserialize<'de> for ToolCall {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -93,6 +102,7 @@ impl<'de> Deserialize<'de> for ToolCall {
             name: Option<String>,
             #[serde(default)]
             arguments: Arguments,
+            #[serde(default, deserialize_with = "line_or_none")]
             line: Option<u32>,
             function: Option<FunctionIn>,
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 /// The text of the script that makes a call: a state of the calls of a script, put there by what
 /// runs it, for those who decide on the calls.
 ///
-/// [`ToolContext::line`](super::ToolContext::line) is the line of the script at which a call stands.
-/// A page shows it with the lines around it where the call needs approval.
+/// [`ToolContext::line`](super::ToolContext::line) is the line of the script at which a call
+/// stands. A page shows it with the lines around it where the call needs approval.
 ///
 /// ```
 /// use toolbox::context::CallingScript;

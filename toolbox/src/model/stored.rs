@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::history::{FoundMessage, History, Message, Unanswered};
 use super::reply::{Echo, Finish, Part, Reply};
-use crate::call::{Content, StoredResult, StoredResultRef, ToolCall, ToolResult};
+use crate::call::{Content, StoredResult, StoredResultRef, ToolCall, ToolResult, line_or_none};
 use crate::dialect::Dialect;
 
 /// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are
@@ -22,6 +22,7 @@ struct StoredPart {
     name: String,
     #[serde(default)]
     arguments: crate::call::Arguments,
+    #[serde(default, deserialize_with = "line_or_none")]
     line: Option<u32>,
     #[serde(default)]
     echo: Option<Echo>,
