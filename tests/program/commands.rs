@@ -746,12 +746,18 @@ fn check_tells_what_is_amiss_in_words_for_those_who_only_use_a_server() {
 #[test]
 fn a_list_that_goes_on_behind_what_is_read_is_said() {
     let folder = Folder::new();
-    let server = json!({"command": [crate::program("misbehaving"), "list", "endless"]});
-    let config = folder.write("toolbox.jsonc", &json!({"mcp": {"s": server}}).to_string());
-    let said = "warning: the server `s` lists more tools than the 100 here: the rest is not read, and cannot be called";
-    for words in [&["list"][..], &["search", "page"], &["call", "s_t7"], &["check"]] {
-        let ended = toolbox(&config, words);
-        ended.check(0, "", said);
+    let server = |list| json!({"command": [crate::program("misbehaving"), "list", list]});
+    let mut config = std::path::PathBuf::new();
+    let all = [&["list"][..], &["search", "page"], &["call", "s_t7"], &["check"]];
+    // The first answers each cursor with the same page: it may have no other tools.
+    for (list, count, commands) in [("renamed", 30, &all[..1]), ("endless", 100, &all)] {
+        config = folder.write("toolbox.jsonc", &json!({"mcp": {"s": server(list)}}).to_string());
+        let said = format!(
+            "warning: the list of tools of the server `s` goes on behind the {count} here: the rest is not read, and cannot be called"
+        );
+        for words in commands {
+            toolbox(&config, words).check(0, "", &said);
+        }
     }
     let value = toolbox(&config, &["list", "--json"]).json();
     assert_eq!(value["problems"][0]["kind"], "warning");

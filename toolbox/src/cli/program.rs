@@ -367,7 +367,7 @@ pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
         if status.is_cut {
             let count = grouped(status.tools.len());
             let message = format!(
-                "the server `{name}` lists more tools than the {count} here: the rest is not read, and cannot be called"
+                "the list of tools of the server `{name}` goes on behind the {count} here: the rest is not read, and cannot be called"
             );
             problems.push(plain("warning", Some(name), message));
         }
