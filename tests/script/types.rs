@@ -239,21 +239,50 @@ fn clients_compile_whatever_the_tools_are_called() {
     {
         tools.insert(name.to_owned(), any.clone());
     }
-    let servers =
-        ["s", "delete", "text", "Error", "my-files", "my_files", "*/ evil(); /*", "8", "日"];
+    let servers = [
+        "s",
+        "delete",
+        "text",
+        "Error",
+        "my-files",
+        "my_files",
+        "*/ evil(); /*",
+        "8",
+        "日",
+        "Result",
+        "McpClient",
+        "Promise",
+        "Object",
+        "Array",
+        "Record",
+        "globalThis",
+        "NaN",
+        "async",
+        "let",
+        "of",
+        "type",
+        "declare",
+        "require",
+        "exports",
+        "module",
+        "any",
+        "string",
+        "name",
+        "input",
+    ];
     for odd in [json!([]), json!(["object", "null"]), json!("array"), json!(false)] {
         let name = format!("typed {odd}");
         let schema = if odd == json!(false) { json!({"not": {}}) } else { json!({"type": odd}) };
         tools.insert(name, json!({"definition": {"inputSchema": schema}}));
     }
     let few: Value = json!({"8": any, "delete": any});
-    let servers: Map<String, Value> = servers
-        .into_iter()
-        .map(|name| (name.to_owned(), if name == "s" { json!(tools) } else { few.clone() }))
+    let named: Map<String, Value> = servers
+        .iter()
+        .map(|&name| (name.to_owned(), if name == "s" { json!(tools) } else { few.clone() }))
         .collect();
-    let lock = json!({"version": 1, "servers": servers}).to_string();
+    let lock = json!({"version": 1, "servers": named}).to_string();
     let source = Lock::read(&lock).unwrap().typescript();
-    assert_eq!(source.matches("\nexport function ").count(), 9);
+    assert_eq!(source.matches("\nexport function ").count(), servers.len());
     assert!(!source.contains(['\u{202e}', '\r']));
     compiled(&[("client.ts", &source)]);
     // Neither is what nothing uses written.

@@ -61,8 +61,12 @@ async function asValue<T>(client: McpClient, name: string, input: unknown): Prom
 }
 "#;
 
-/// The names that a function of a module cannot have: words of the language, and those above.
-const TAKEN: [&str; 56] = [
+/// The names that a function of a module cannot have: words of the language, what the compiler keeps
+/// for itself, and those above.
+const TAKEN: &[&str] = &[
+    "Error",
+    "Object",
+    "Promise",
     "ToolFailed",
     "arguments",
     "asText",
@@ -83,6 +87,7 @@ const TAKEN: [&str; 56] = [
     "enum",
     "eval",
     "export",
+    "exports",
     "extends",
     "false",
     "finally",
@@ -101,6 +106,7 @@ const TAKEN: [&str; 56] = [
     "private",
     "protected",
     "public",
+    "require",
     "result",
     "return",
     "static",
@@ -118,7 +124,6 @@ const TAKEN: [&str; 56] = [
     "while",
     "with",
     "yield",
-    "Error",
 ];
 
 /// Returns a module with a function for each server, which returns the functions of its tools.
