@@ -1,5 +1,5 @@
 // One server: its state, its entry in the file, and its tools.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { post } from "../api";
 import { useRead } from "../reading";
 import { tools } from "../state";
@@ -225,10 +225,18 @@ function Switches({ server }: { server: string }) {
 /** One tool, on or off as it is wanted while the file is written. */
 function Switch({ tool, set, tell }: { tool: ToolSummary; set: (on: boolean) => Promise<Refused | null>; tell: (refused: Refused | null) => void }) {
   const [wanted, want] = useState<boolean | null>(null);
-  useEffect(() => want(null), [tool.permitted]);
+  const isWriting = useRef(false);
+  // What is listed after the file was written holds, whatever was wanted: another rule may forbid the tool too.
+  useEffect(() => {
+    if (!isWriting.current) {
+      want(null);
+    }
+  }, [tool]);
   const turn = async (on: boolean) => {
     want(on);
+    isWriting.current = true;
     const refused = await set(on);
+    isWriting.current = false;
     if (refused) {
       want(null);
     }
