@@ -9,6 +9,7 @@
 
 mod credentials;
 mod descriptions;
+mod files;
 mod foreign;
 mod hostile;
 mod program;

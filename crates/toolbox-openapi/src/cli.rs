@@ -14,6 +14,7 @@
 )]
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -58,6 +59,9 @@ struct Line {
     /// Ask for approval of these operations, beside those with DELETE
     #[arg(long, value_name = "CHOICE", value_parser = choice)]
     approval: Vec<Select>,
+    /// Follow references to files below this folder [default: the folder of the description]
+    #[arg(long, value_name = "DIR")]
+    within: Option<PathBuf>,
     /// Print what was left out, renamed or cut, and end
     #[arg(long)]
     report: bool,
@@ -104,10 +108,10 @@ fn run(words: Vec<OsString>) -> ExitCode {
 async fn of_line(line: Line, mut program: Vec<OsString>) -> ExitCode {
     let is_url =
         line.description.starts_with("http://") || line.description.starts_with("https://");
-    let read = if is_url {
-        OpenApi::fetch(&line.description).await
-    } else {
-        OpenApi::read(&line.description)
+    let read = match &line.within {
+        _ if is_url => OpenApi::fetch(&line.description).await,
+        Some(folder) => OpenApi::read_within(&line.description, folder),
+        None => OpenApi::read(&line.description),
     };
     let mut open = match read {
         Ok(open) => open.listed(),

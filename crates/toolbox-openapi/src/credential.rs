@@ -128,11 +128,11 @@ pub(crate) enum Scheme {
 impl Scheme {
     /// Returns the schemes of a description by name.
     pub(crate) fn all(document: &Document) -> Vec<(String, Self)> {
-        let root = &document.root;
-        let all = match document.version {
-            Version::Swagger2 => root.get("securityDefinitions"),
-            _ => root.get("components").and_then(|own| own.get("securitySchemes")),
-        };
+        let all = document.at(match document.version {
+            Version::Swagger2 => "#/securityDefinitions",
+            _ => "#/components/securitySchemes",
+        });
+        let all = all.and_then(|all| document.resolved(all).ok());
         let all = all.and_then(Value::as_object).into_iter().flatten();
         all.filter_map(|(name, raw)| {
             let raw = document.resolved(raw).ok()?;

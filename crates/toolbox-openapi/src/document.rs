@@ -1,8 +1,11 @@
 //! A description as text, and the references within it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
+
+use crate::text::shown;
 
 /// The longest description that is read, in bytes.
 const MAX_BYTES: usize = 64 << 20;
@@ -29,6 +32,8 @@ pub(crate) enum Version {
 pub(crate) struct Document {
     pub(crate) root: Value,
     pub(crate) version: Version,
+    /// The references to files that could not be read, each with the reason.
+    pub(crate) unread: BTreeMap<String, String>,
 }
 
 /// The reason why a description cannot be read.
@@ -80,46 +85,65 @@ impl Document {
         if text.len() > MAX_BYTES {
             return Err(ReadError::TooLong(text.len()));
         }
-        let text = text.trim_start_matches('\u{feff}');
-        let root = if text.trim_start().starts_with('{') {
-            // A flow mapping of YAML begins like an object.
-            serde_json::from_str(text).or_else(|error| yaml(text).map_err(|_| error.to_string()))
-        } else {
-            yaml(text)
-        };
-        Self::new(root.map_err(ReadError::Syntax)?)
+        Self::new(value_of(text).map_err(ReadError::Syntax)?)
+    }
+
+    /// Returns a description that its files stand in.
+    pub(crate) fn of_files(
+        root: Value,
+        unread: BTreeMap<String, String>,
+    ) -> Result<Self, ReadError> {
+        let version = version_of(&root)?;
+        Ok(Self { root, version, unread })
     }
 
     pub(crate) fn new(root: Value) -> Result<Self, ReadError> {
         if is_deeper(&root, MAX_DEPTH) {
             return Err(ReadError::Syntax(format!("it nests deeper than {MAX_DEPTH} values")));
         }
-        let stated = root.get("openapi").or_else(|| root.get("swagger"));
-        let stated = match stated {
-            Some(Value::String(stated)) => stated.clone(),
-            Some(Value::Number(stated)) => stated.to_string(),
-            _ => return Err(ReadError::Version("no stated version".to_owned())),
-        };
-        let is = |line: &str| stated == line || stated.starts_with(&format!("{line}."));
-        let version = match () {
-            () if root.get("openapi").is_none() && (is("2.0") || is("2")) => Version::Swagger2,
-            () if is("3.0") || stated == "3" => Version::V30,
-            () if is("3.1") || is("3.2") => Version::V31,
-            () => {
-                let stated: String = stated.chars().take(20).collect();
-                return Err(ReadError::Version(format!("version `{}`", stated.escape_debug())));
-            }
-        };
-        Ok(Self { root, version })
+        Self::of_files(root, BTreeMap::new())
     }
 
     /// Returns the value that a reference within the description leads to.
     pub(crate) fn at(&self, reference: &str) -> Option<&Value> {
+        self.at_within(reference, MAX_HOPS)
+    }
+
+    /// Follows a pointer, over at most so many references on its way: all schemas may be in a file.
+    fn at_within(&self, reference: &str, hops: usize) -> Option<&Value> {
         let pointer = reference.strip_prefix('#')?;
-        if pointer.is_empty() {
-            return Some(&self.root);
+        let direct = || self.root.pointer(pointer);
+        let decoded = || self.root.pointer(&percent_decoded(pointer));
+        direct().or_else(decoded).or_else(|| self.over_references(pointer, hops.checked_sub(1)?))
+    }
+
+    fn over_references(&self, pointer: &str, hops: usize) -> Option<&Value> {
+        let mut rest = pointer;
+        // The longest beginning that leads to a value: that is a reference.
+        while let Some(cut) = rest.rfind('/') {
+            rest = &pointer[..cut];
+            if let Some(Value::String(next)) =
+                self.root.pointer(rest).and_then(|own| own.get("$ref"))
+            {
+                return self.at_within(&format!("{next}{}", &pointer[cut..]), hops);
+            }
         }
-        self.root.pointer(pointer).or_else(|| self.root.pointer(&percent_decoded(pointer)))
+        None
+    }
+
+    /// Returns the reference that a value with nothing but references behind it is named by.
+    pub(crate) fn last_reference<'a>(&'a self, reference: &'a str) -> &'a str {
+        let mut last = reference;
+        for _ in 0..MAX_HOPS {
+            match self.at(last).and_then(Value::as_object) {
+                Some(map) if map.len() == 1 => match map.get("$ref") {
+                    Some(Value::String(next)) => last = next,
+                    _ => break,
+                },
+                _ => break,
+            }
+        }
+        last
     }
 
     /// Returns a value, or the one that its references lead to.
@@ -128,12 +152,48 @@ impl Document {
         for _ in 0..MAX_HOPS {
             let Some(Value::String(reference)) = value.get("$ref") else { return Ok(value) };
             value = self.at(reference).ok_or_else(|| {
-                let shown: String = reference.chars().take(100).collect();
-                format!("the reference `{}` leads nowhere", shown.escape_debug())
+                let shown = shown(reference);
+                let why = self.unread.get(&shown).map(|why| format!(": {why}"));
+                format!("the reference `{shown}` leads nowhere{}", why.unwrap_or_default())
             })?;
         }
         Err("its references lead in a circle".to_owned())
     }
+}
+
+fn version_of(root: &Value) -> Result<Version, ReadError> {
+    let stated = root.get("openapi").or_else(|| root.get("swagger"));
+    let stated = match stated {
+        Some(Value::String(stated)) => stated.clone(),
+        Some(Value::Number(stated)) => stated.to_string(),
+        _ => return Err(ReadError::Version("no stated version".to_owned())),
+    };
+    let is = |line: &str| stated == line || stated.starts_with(&format!("{line}."));
+    let version = match () {
+        () if root.get("openapi").is_none() && (is("2.0") || is("2")) => Version::Swagger2,
+        () if is("3.0") || stated == "3" => Version::V30,
+        () if is("3.1") || is("3.2") => Version::V31,
+        () => {
+            let stated: String = stated.chars().take(20).collect();
+            return Err(ReadError::Version(format!("version `{}`", stated.escape_debug())));
+        }
+    };
+    Ok(version)
+}
+
+/// Reads a file of a description, JSON or YAML.
+pub(crate) fn value_of(text: &str) -> Result<Value, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let value = if text.trim_start().starts_with('{') {
+        // A flow mapping of YAML begins like an object.
+        serde_json::from_str(text).or_else(|error| yaml(text).map_err(|_| error.to_string()))
+    } else {
+        yaml(text)
+    }?;
+    if is_deeper(&value, MAX_DEPTH) {
+        return Err(format!("it nests deeper than {MAX_DEPTH} values"));
+    }
+    Ok(value)
 }
 
 /// Reads YAML, within limits that a bomb of aliases does not fit. The reader recurses, so it gets a
@@ -168,7 +228,8 @@ fn read_yaml(text: &str) -> Result<Value, String> {
     };
     serde_saphyr::from_str_with_options::<Value>(text, options).map_err(|error| {
         let message = error.to_string();
-        message.lines().next().unwrap_or_default().chars().take(300).collect()
+        let line = message.lines().next().unwrap_or_default();
+        line.strip_prefix("error: ").unwrap_or(line).chars().take(300).collect()
     })
 }
 

@@ -56,6 +56,7 @@ mod call;
 pub mod cli;
 mod credential;
 mod document;
+mod files;
 mod maker;
 mod media;
 mod names;

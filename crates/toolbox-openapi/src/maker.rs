@@ -70,6 +70,10 @@ impl<'a> Maker<'a> {
     pub(crate) fn api(mut self) -> Api {
         let (operations, unread) = read_all(&self.open.document);
         self.report.operations = operations.len() + unread.len();
+        for (reference, why) in &self.open.document.unread {
+            let note = format!("the reference `{reference}` is not followed: {why}");
+            self.report.notes.push((String::new(), note));
+        }
         self.report.dropped = unread.into_iter().map(|own| (own.label, own.reason)).collect();
         let mut tools = Vec::new();
         for operation in operations {

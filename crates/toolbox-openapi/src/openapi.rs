@@ -12,6 +12,7 @@ use crate::api::Api;
 use crate::call::Connection;
 use crate::credential::{Credential, Scheme};
 use crate::document::{Document, ReadError};
+use crate::files;
 use crate::maker::Maker;
 use crate::operation::server_of;
 use crate::select::Select;
@@ -124,18 +125,39 @@ impl OpenApi {
         Document::new(description).map(Self::of)
     }
 
-    /// Reads a description from a file.
+    /// Reads a description from a file, with the files of its folder that it refers to, and of the
+    /// folders below.
+    ///
+    /// A reference that leads elsewhere is not followed, nor one to a file that cannot be read;
+    /// [`Api::report`] names it. There are at most 1 000 files, of 64 MiB in all.
     ///
     /// # Errors
     ///
     /// [`ReadError`] as by [`parse`](Self::parse), or if the file cannot be read.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ReadError> {
-        let text = std::fs::read_to_string(path).map_err(ReadError::Io)?;
-        Self::parse(&text)
+        let path = path.as_ref();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Self::read_within(path, folder.unwrap_or(Path::new(".")))
+    }
+
+    /// Reads a description as [`read`](Self::read) does, with files that it refers to in another
+    /// folder, such as the one above.
+    ///
+    /// # Errors
+    ///
+    /// As by [`read`](Self::read), or if there is no such folder.
+    pub fn read_within(
+        path: impl AsRef<Path>,
+        folder: impl AsRef<Path>,
+    ) -> Result<Self, ReadError> {
+        files::read(path.as_ref(), folder.as_ref()).map(Self::of)
     }
 
     /// Fetches a description. Its tools may reach its own host and port, whatever their address,
     /// and relative servers are relative to its URL.
+    ///
+    /// References to other files of its origin are followed, to at most 1 000 files of 64 MiB in all
+    /// and for 60 seconds. [`Api::report`] names the others.
     ///
     /// The definitions are [untrusted](toolbox::Tool::with_untrusted_definition) then, unless
     /// [`trusted`](Self::trusted).
@@ -148,20 +170,8 @@ impl OpenApi {
         let parsed = parsed(url).map_err(|error| failed(error.to_string()))?;
         let client = GuardedClient::new().max_bytes(64 << 20).allow_origin(url);
         let client = client.map_err(|error| failed(error.to_string()))?;
-        let request = GuardedRequest::new("GET", url).header(
-            "accept",
-            "application/vnd.oai.openapi+json, application/json, application/yaml, */*;q=0.5",
-        );
-        let response = client.send(request).await.map_err(|error| failed(error.to_string()))?;
-        if response.status != 200 || response.is_cut {
-            let why = if response.is_cut {
-                "more than 64 MiB".to_owned()
-            } else {
-                response.status.to_string()
-            };
-            return Err(failed(format!("the URL answers with {why}")));
-        }
-        let mut own = Self::parse(&String::from_utf8_lossy(&response.body))?;
+        let text = fetched(&client, &parsed).await.map_err(failed)?;
+        let mut own = Self::of(files::fetch(&parsed, &text, &client).await?);
         own.fetched_from = Some(parsed);
         Ok(own)
     }
@@ -378,6 +388,20 @@ impl OpenApi {
             (!name.is_empty()).then_some(name)
         };
         self.source.clone().or_else(title)
+    }
+}
+
+/// Fetches a file of a description.
+pub(crate) async fn fetched(client: &GuardedClient, url: &Url) -> Result<String, String> {
+    let request = GuardedRequest::new("GET", url.as_str()).header(
+        "accept",
+        "application/vnd.oai.openapi+json, application/json, application/yaml, */*;q=0.5",
+    );
+    let response = client.send(request).await.map_err(|error| error.to_string())?;
+    match response.status {
+        200 if response.is_cut => Err("the URL answers with more than 64 MiB".to_owned()),
+        200 => Ok(String::from_utf8_lossy(&response.body).into_owned()),
+        status => Err(format!("the URL answers with {status}")),
     }
 }
 

@@ -101,7 +101,8 @@ pub(crate) struct Unread {
 /// Reads all operations, in the order of the description.
 pub(crate) fn read_all(document: &Document) -> (Vec<Operation>, Vec<Unread>) {
     let (mut operations, mut unread) = (Vec::new(), Vec::new());
-    let paths = document.root.get("paths").and_then(Value::as_object);
+    let paths = document.root.get("paths").and_then(|paths| document.resolved(paths).ok());
+    let paths = paths.and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
         if path.starts_with("x-") {
             continue;

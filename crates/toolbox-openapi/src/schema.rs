@@ -223,6 +223,7 @@ impl<'a> Schemas<'a> {
         references: &mut Vec<String>,
     ) -> Value {
         let mut out = Map::new();
+        let reference = self.document.last_reference(reference);
         if self.document.version == Version::V31 && map.len() > 1 {
             let mut beside = map.clone();
             beside.remove("$ref");
