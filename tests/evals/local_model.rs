@@ -139,11 +139,11 @@ async fn a_real_model_panics_nothing_and_runs_no_call_that_it_did_not_make() {
         let tools = own.toolbox().unwrap().tools();
         let tools: Vec<Tool> = tools.into_iter().map(|tool| counting(tool, &ran)).collect();
         // By itself such a small model calls hardly ever.
-        let choice = if at % 3 == 0 { ToolChoice::Auto } else { ToolChoice::Required };
+        let choice = if at % 8 == 0 { ToolChoice::Auto } else { ToolChoice::Required };
         let eval = Eval::new(own, model.clone()).toolbox(ToolBox::from(tools)).time_limit(RUN);
         let eval = eval.agent(move |agent| {
             let agent = agent.tool_choice(choice.clone()).max_iterations(2);
-            agent.option("max_tokens", 200).option("temperature", 0.8)
+            agent.option("max_tokens", 120).option("temperature", 0.8)
         });
         let ended = tokio::time::timeout(2 * RUN, eval.run()).await;
         let report = ended.expect("no run hangs").unwrap();
