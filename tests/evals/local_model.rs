@@ -18,7 +18,7 @@ use toolbox_eval::{Eval, FaultKind, RunReport, Suite};
 const SAMPLE: &str = include_str!("../../crates/toolbox-eval/samples/requests.yaml");
 
 /// The tools that a request offers.
-const OFFERED: usize = 5;
+const OFFERED: usize = 3;
 
 /// The time that one run may take.
 const RUN: Duration = Duration::from_secs(240);

@@ -3,11 +3,15 @@
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
-use toolbox::agent::{Agent, StopReason};
+use toolbox::agent::{Agent, SpendingPeriod, StopReason};
+use toolbox::context::{Clock, Principal};
+use toolbox::cost::{Money, Price, PriceTable};
 use toolbox::durable::Journal;
+use toolbox::model::{ModelResponse, Reply, Usage};
 use toolbox::testing::ScriptedModel;
-use toolbox::{State, tool, tools};
+use toolbox::{State, ToolContext, tool, tools};
 
 use crate::bounded::tokio;
 use support::Scratch;
@@ -91,4 +95,71 @@ async fn the_program_lists_runs_decides_and_checks() {
         found["faults"][0].as_str().unwrap().contains("entry 2 of run `clients/7.may`"),
         "{found}"
     );
+}
+
+#[tokio::test]
+async fn what_each_principal_spent_is_listed() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("agent.db");
+    let file = path.to_str().unwrap();
+    let journal = Journal::open(&path).unwrap();
+    // The days of November 2026, from 1.
+    let day = |number: u64| UNIX_EPOCH + Duration::from_secs((20_757 + number) * 86_400);
+    let prices = Price::per_million(Money::from_dollars(100), Money::from_dollars(1000));
+    let agent = Agent::builder(
+        ScriptedModel::new()
+            .respond(
+                |_| Ok(ModelResponse::from(Reply::text("Hi.")).with_usage(Usage::new(100, 10))),
+            )
+            .forever(),
+    )
+    .prices(PriceTable::new().model("*", "*", prices))
+    .spending_limits(journal.spending_limits())
+    .build()
+    .unwrap();
+    for (who, on, runs) in [("ada", 1, 1), ("bob\u{1b}[2J", 1, 2), ("ada", 2, 2), ("", 2, 1)] {
+        let clock = Clock::fixed(day(on) + Duration::from_secs(43_200));
+        for _ in 0..runs {
+            let context = ToolContext::new().with(Principal::new(who)).with(clock);
+            agent.run("x").in_context(context).await.unwrap();
+        }
+    }
+    for (period, code, expected) in [
+        (
+            "2026-11",
+            0,
+            "ada  0.06 USD  3 requests, 0 calls, 330 tokens\n\
+             bob  0.04 USD  2 requests, 0 calls, 220 tokens\n\
+             (no principal)  0.02 USD  1 request, 0 calls, 110 tokens\n",
+        ),
+        (
+            "2026-11-01",
+            0,
+            "bob  0.04 USD  2 requests, 0 calls, 220 tokens\n\
+             ada  0.02 USD  1 request, 0 calls, 110 tokens\n",
+        ),
+        ("2026-10", 0, "nothing was spent in 2026-10\n"),
+    ] {
+        let output = program(&["journal", "spending", file, "--period", period]);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output));
+        assert_eq!(text(&output), expected);
+    }
+    for wrong in ["", "2026", "11-2026", "2026-1", "2026-11-1", "2026-11-01-01", "last month"] {
+        let output = program(&["journal", "spending", file, "--period", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(text(&output).contains("write a month as 2026-11"), "{}", text(&output));
+    }
+    let output = program(&["--json", "journal", "spending", file, "--period", "2026-11-02"]);
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(listed["period"], "2026-11-02");
+    assert_eq!(listed["spending"][0]["principal"], "ada");
+    assert_eq!(listed["spending"][0]["requests"], 2);
+    // The older day alone: the month goes on.
+    let second = day(2);
+    assert_eq!(journal.delete_spending(second).await.unwrap(), 2);
+    let left = |period| journal.spending_of_all(period, second);
+    assert_eq!(left(SpendingPeriod::Month).await.unwrap().len(), 3);
+    assert_eq!(left(SpendingPeriod::Day).await.unwrap().len(), 2);
+    assert_eq!(journal.delete_spending(day(62)).await.unwrap(), 5);
+    assert!(left(SpendingPeriod::Month).await.unwrap().is_empty());
 }

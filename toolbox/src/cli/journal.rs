@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::arguments::{JournalCommand, ResumeCommand};
 use super::outcome::{Exit, Outcome, Paint};
 use super::text::{counted, cut, line};
+use crate::agent::SpendingPeriod;
 use crate::call::JobId;
 use crate::context::Decision;
 use crate::durable::{CallFilter, Journal, RecordedRun, RecordedRunState};
@@ -136,6 +137,7 @@ pub(super) async fn of_journal(command: JournalCommand) -> Outcome {
             let filter = state.into_iter().fold(filter, CallFilter::with_state);
             calls(&journal, if dead { filter.dead() } else { filter }).await
         }
+        JournalCommand::Spending { journal, period } => spending(&journal, period).await,
         JournalCommand::Delete { journal, id } => delete(&journal, id).await,
     })
 }
@@ -199,6 +201,45 @@ async fn calls(file: &Path, filter: CallFilter) -> Result<Outcome, Fault> {
         );
     }
     Ok(outcome)
+}
+
+async fn spending(file: &Path, period: Option<String>) -> Result<Outcome, Fault> {
+    let journal = open(file)?;
+    let period = period.unwrap_or_else(|| SpendingPeriod::Month.key(SystemTime::now()));
+    let all = journal.spending_in(period.clone()).await.map_err(failed)?;
+    let text: Vec<_> = all
+        .iter()
+        .map(|(principal, spent)| {
+            let principal = match principal.as_str() {
+                "" => "(no principal)".to_owned(),
+                principal => line(principal),
+            };
+            let counted =
+                |number: u64, thing| counted(usize::try_from(number).unwrap_or(usize::MAX), thing);
+            format!(
+                "{principal}  {}  {}, {}, {}",
+                spent.cost,
+                counted(spent.requests, "request"),
+                counted(spent.calls, "call"),
+                counted(spent.tokens, "token"),
+            )
+        })
+        .collect();
+    let values: Vec<_> = all
+        .iter()
+        .map(|(principal, spent)| {
+            json!({
+                "principal": principal.as_str(),
+                "requests": spent.requests,
+                "calls": spent.calls,
+                "tokens": spent.tokens,
+                "cost": spent.cost,
+            })
+        })
+        .collect();
+    let text =
+        if text.is_empty() { format!("nothing was spent in {period}") } else { text.join("\n") };
+    Ok(Outcome::fine(text, json!({"period": period, "spending": values})))
 }
 
 async fn delete(file: &Path, id: String) -> Result<Outcome, Fault> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::journal::Journal;
 use super::rows::damaged;
@@ -52,7 +52,8 @@ impl Journal {
     }
 
     /// Returns the spending of a principal in the day or the month that holds a time. It is kept
-    /// for good: some 60 bytes a day of each principal that spends.
+    /// until [`delete_spending`](Self::delete_spending): some 60 bytes a day of each principal that
+    /// spends.
     ///
     /// # Errors
     ///
@@ -66,6 +67,44 @@ impl Journal {
     ) -> Result<Spending, StoreError> {
         let (principal, key) = (principal.as_str().to_owned(), period.key(time));
         self.file()?.run(move |connection, _| read(connection, &principal, &key)).await
+    }
+
+    /// Returns what each principal spent in the day or the month that holds a time, the most money
+    /// first, then the most tokens. Runs without a principal are those of the empty one.
+    ///
+    /// # Errors
+    ///
+    /// As by [`spending`](Self::spending).
+    pub async fn spending_of_all(
+        &self,
+        period: SpendingPeriod,
+        time: SystemTime,
+    ) -> Result<Vec<(Principal, Spending)>, StoreError> {
+        self.spending_in(period.key(time)).await
+    }
+
+    /// Returns what each principal spent in a period by its name: `2026-11`, `2026-11-29`.
+    pub(crate) async fn spending_in(
+        &self,
+        key: String,
+    ) -> Result<Vec<(Principal, Spending)>, StoreError> {
+        let mut all = self.file()?.run(move |connection, _| read_all(connection, &key)).await?;
+        all.sort_by(|(one, spent), (other, more)| {
+            let by_money = more.cost.money.cmp(&spent.cost.money);
+            by_money.then(more.tokens.cmp(&spent.tokens)).then(one.as_str().cmp(other.as_str()))
+        });
+        Ok(all)
+    }
+
+    /// Deletes the spending of all days and months before those that hold `time`. Returns how many
+    /// there were, of all principals.
+    ///
+    /// # Errors
+    ///
+    /// As by [`spending`](Self::spending).
+    pub async fn delete_spending(&self, time: SystemTime) -> Result<usize, StoreError> {
+        let keys = [SpendingPeriod::Day.key(time), SpendingPeriod::Month.key(time)];
+        self.file()?.run(move |connection, _| delete_before(connection, &keys)).await
     }
 }
 
@@ -154,13 +193,51 @@ fn read(connection: &Connection, principal: &str, period: &str) -> Result<Spendi
             "SELECT calls, requests, tokens, money, unpriced FROM spending \
              WHERE principal = ? AND period = ?",
         )?
-        .query_row([principal, period], |row| {
-            let row = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?];
-            Ok(row.map(<u64 as TryFrom<i64>>::try_from))
-        })
+        .query_row([principal, period], |row| numbers(row, 0))
         .optional()?;
-    let Some(row) = row else { return Ok(Spending::default()) };
-    let [Ok(calls), Ok(requests), Ok(tokens), Ok(money), Ok(unpriced)] = row else {
+    row.map_or(Ok(Spending::default()), |numbers| of_numbers(numbers, principal, period))
+}
+
+fn read_all(
+    connection: &Connection,
+    period: &str,
+) -> Result<Vec<(Principal, Spending)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT principal, calls, requests, tokens, money, unpriced FROM spending WHERE period = ?",
+    )?;
+    let rows = statement.query_map([period], |row| {
+        let principal: String = row.get(0)?;
+        Ok((principal, numbers(row, 1)?))
+    })?;
+    rows.map(|row| {
+        let (principal, numbers) = row?;
+        let spending = of_numbers(numbers, &principal, period)?;
+        Ok((Principal::new(principal), spending))
+    })
+    .collect()
+}
+
+/// Deletes periods before a day and a month: names of one length are in the order of time.
+fn delete_before(connection: &Connection, keys: &[String; 2]) -> Result<usize, StoreError> {
+    let mut deleted = 0;
+    for key in keys {
+        deleted += connection.execute(
+            "DELETE FROM spending WHERE length(period) = length(?1) AND period < ?1",
+            [key],
+        )?;
+    }
+    Ok(deleted)
+}
+
+/// Reads the numbers of a row, from a column on.
+fn numbers(row: &Row<'_>, first: usize) -> rusqlite::Result<[i64; 5]> {
+    let number = |at: usize| row.get(first + at);
+    Ok([number(0)?, number(1)?, number(2)?, number(3)?, number(4)?])
+}
+
+fn of_numbers(numbers: [i64; 5], principal: &str, period: &str) -> Result<Spending, StoreError> {
+    let [Ok(calls), Ok(requests), Ok(tokens), Ok(money), Ok(unpriced)] = numbers.map(u64::try_from)
+    else {
         return Err(damaged(format!("{principal:?} has spent less than nothing in {period}")));
     };
     let mut cost = Cost::new(Money::from_picos(money));

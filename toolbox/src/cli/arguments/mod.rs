@@ -7,6 +7,8 @@
 )]
 
 mod hosts;
+#[cfg(feature = "durable")]
+mod journal;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -17,9 +19,9 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(super) use self::hosts::{ImportCommand, InstallCommand, PackCommand};
-use super::chat::ChatArguments;
 #[cfg(feature = "durable")]
-use crate::durable::CallState;
+pub(super) use self::journal::JournalCommand;
+use super::chat::ChatArguments;
 use crate::mcp::config::PROTOCOL_VERSIONS;
 
 /// The text after the help of the programs.
@@ -194,37 +196,6 @@ pub(super) struct ClientCommand {
     /// The lock file, in place of that of the configuration
     #[arg(value_name = "LOCK")]
     pub(super) lock: Option<PathBuf>,
-}
-
-#[cfg(feature = "durable")]
-#[derive(Debug, Subcommand)]
-pub(super) enum JournalCommand {
-    /// Read the whole journal, and check that it is whole
-    Check {
-        /// The file of the journal
-        journal: PathBuf,
-    },
-    /// List calls, the oldest first
-    Calls {
-        /// The file of the journal
-        journal: PathBuf,
-        /// List calls in this state; may be given several times
-        #[arg(long, value_parser = state)]
-        state: Vec<CallState>,
-        /// List calls whose attempts were used up
-        #[arg(long)]
-        dead: bool,
-        /// The most calls to list
-        #[arg(long, short = 'n', default_value = "100")]
-        limit: usize,
-    },
-    /// Delete a call that has ended, or that cannot be read
-    Delete {
-        /// The file of the journal
-        journal: PathBuf,
-        /// The id of the call
-        id: String,
-    },
 }
 
 /// The tools of this program.
@@ -574,14 +545,4 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
     text.parse()
         .map_err(|_| "expected an address and a port, such as 127.0.0.1:8080, or a port".to_owned())
-}
-
-/// Parses the code of a state.
-#[cfg(feature = "durable")]
-fn state(text: &str) -> Result<CallState, String> {
-    let found = CallState::ALL.into_iter().find(|state| state.code() == text);
-    found.ok_or_else(|| {
-        let codes = CallState::ALL.map(CallState::code);
-        format!("the states are {}", codes.join(", "))
-    })
 }
