@@ -98,6 +98,16 @@ async fn each_limit_ends_the_run_that_reaches_it() {
 }
 
 #[tokio::test]
+async fn a_durable_run_that_has_ended_returns_the_limit_again() {
+    let journal = Journal::in_memory().unwrap();
+    let agent = limited(journal.spending_limits().per_day(UsageLimits::new().max_calls(0)));
+    for _ in 0..2 {
+        let outcome = agent.run("x").durable("one", &journal).await.unwrap();
+        assert_eq!(end(&outcome), "budget: calls in a day");
+    }
+}
+
+#[tokio::test]
 async fn spending_is_counted_once_with_the_agents_below() {
     let journal = Journal::in_memory().unwrap();
     let limits = journal.spending_limits().per_day(UsageLimits::new().max_requests(5));

@@ -3,6 +3,8 @@
 //! A run that goes on is the same loop again: where the log has a reply or a result, it is taken
 //! from there, and nothing is asked for or called.
 
+mod outcome;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
+pub(crate) use self::outcome::LoggedOutcome;
 use super::handle::SteeredInput;
 use super::outcome::{RunErrorKind, RunOutcome};
 use super::paused::{Decisions, Paused};
@@ -155,56 +158,6 @@ impl Serialize for LoggedResult {
 impl<'de> Deserialize<'de> for LoggedResult {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(CarriedResult::deserialize(deserializer)?.into()))
-    }
-}
-
-/// The outcome of a run in its log.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct LoggedOutcome {
-    content: String,
-    reason: String,
-    iterations: u32,
-    usage: Usage,
-    #[serde(default)]
-    cost: Cost,
-    history: History,
-    answer: Option<Value>,
-    #[serde(default)]
-    agent: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    blocked: Option<String>,
-}
-
-impl LoggedOutcome {
-    pub(super) fn of(outcome: &RunOutcome) -> Self {
-        Self {
-            content: outcome.content.clone(),
-            reason: outcome.reason.code().to_owned(),
-            iterations: outcome.iterations,
-            usage: outcome.usage,
-            cost: outcome.cost,
-            history: outcome.history.clone(),
-            answer: outcome.answer.clone(),
-            agent: outcome.agent.clone(),
-            blocked: outcome.blocked.clone(),
-        }
-    }
-
-    fn restore(self) -> Option<RunOutcome> {
-        Some(RunOutcome {
-            limit: None,
-            reason: StopReason::of_code(&self.reason)?,
-            content: self.content,
-            iterations: self.iterations,
-            usage: self.usage,
-            cost: self.cost,
-            history: self.history,
-            answer: self.answer,
-            agent: self.agent,
-            blocked: self.blocked,
-            paused: None,
-            jobs: super::LateJobs::default(),
-        })
     }
 }
 

@@ -27,8 +27,7 @@ pub struct RunOutcome {
     pub reason: StopReason,
     /// The limit of a day or a month that the run reached, where it stopped for one of
     /// [those](super::SpendingLimits); the reason is then [`StopReason::Budget`], or
-    /// [`StopReason::Cost`] for money. A durable run that has ended returns its outcome again
-    /// without it.
+    /// [`StopReason::Cost`] for money.
     pub limit: Option<SpendingLimit>,
     /// The number of requests to the model: one for an answer without calls, one more for each
     /// round of calls.
