@@ -9,6 +9,7 @@
 //! |---|---|
 //! | add the tool to a box | [`Scripts`] |
 //! | bound what a script may use | [`Limits`] |
+//! | confine each script in a process | `Confined`, `child`, of the feature `confined` |
 //! | keep a tool from all but scripts | [`for_scripts_alone`], [`CalledByScript`] |
 //! | keep a script as a tool | [`KeptScript`], [`KeptPins`], [`KeptScriptError`] |
 //! | run and keep scripts in the program `toolbox` | `ProgramScripts`, of the feature `cli` |
@@ -23,7 +24,11 @@ mod scripts_page {}
 
 mod call_sites;
 mod callers;
+#[cfg(all(feature = "confined", unix))]
+pub mod child;
 mod clock;
+#[cfg(all(feature = "confined", unix))]
+mod confined;
 mod declarations;
 mod digest;
 mod engine;
@@ -44,6 +49,8 @@ mod session;
 mod text;
 
 pub use callers::{CalledByScript, for_scripts_alone};
+#[cfg(all(feature = "confined", unix))]
+pub use confined::{Confined, ConfinedBuilder, ConfinedError};
 pub use declarations::declarations;
 pub use engine::{Engine, Script, ScriptError};
 pub use functions::Names;

@@ -16,6 +16,8 @@ use toolbox::tool::{IntoTools, Next};
 use toolbox::{Agent, Tool, ToolBox, ToolContext, ToolDefinition};
 
 use crate::callers::CalledByScript;
+#[cfg(feature = "cli")]
+use crate::engine::ScriptError;
 use crate::engine::{Engine, Script};
 use crate::functions::Functions;
 use crate::javascript::JavaScript;
@@ -174,6 +176,12 @@ impl Scripts {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// Checks that the engine can read a script.
+    #[cfg(feature = "cli")]
+    pub(crate) fn check(&self, script: &str) -> Result<(), ScriptError> {
+        self.engine.check(script, &self.limits)
     }
 
     /// Returns the tool, to be changed before it is registered.
