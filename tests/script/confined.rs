@@ -46,19 +46,23 @@ fn with_engine(engine: Confined, limits: Limits) -> ToolBox {
 }
 
 /// The program under another name, in a folder of its own.
-struct Renamed {
+pub(crate) struct Renamed {
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Renamed {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let path = folder.path().join(name);
         std::fs::hard_link(PROGRAM, &path)
             .or_else(|_| std::fs::copy(PROGRAM, &path).map(drop))
             .unwrap();
         Self { path, _folder: folder }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The processes of the program.

@@ -19,6 +19,8 @@ mod pauses;
 mod seal;
 mod tasks;
 mod types;
+#[cfg(target_os = "linux")]
+mod typescript;
 
 #[allow(clippy::too_many_arguments, reason = "each is of another type")]
 #[path = "../core/arguments/agreement/types.rs"]

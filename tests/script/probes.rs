@@ -187,6 +187,9 @@ pub(crate) fn main() {
     if name.as_ref().is_some_and(|name| name == "without-filters") {
         without_filters();
     }
+    if name.as_ref().is_some_and(|name| name == "typescript") {
+        child::run_if_asked();
+    }
     child::run_if_asked_with(Probing);
     if name.is_some_and(|name| name == "endless") {
         endless();

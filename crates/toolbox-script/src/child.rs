@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::confined::serve;
 use crate::engine::Engine;
-use crate::javascript::JavaScript;
+#[cfg(not(feature = "typescript"))]
+use crate::javascript::JavaScript as OwnEngine;
+#[cfg(feature = "typescript")]
+use crate::typescript::TypeScript as OwnEngine;
 
 /// The only argument of a program that is to run a script.
 pub(crate) const ARGUMENT: &str = "toolbox-script-child";
@@ -14,12 +17,15 @@ pub(crate) const UNCONFINED: &str = "unconfined";
 
 static LOOKED_FOR: AtomicBool = AtomicBool::new(false);
 
-/// Runs a script of [`JavaScript`], and does not return, if this program was started for that by
+/// Runs a script and does not return, if this program was started for that by
 /// [`Confined`](crate::Confined). Otherwise it does nothing.
+///
+/// The script is one of [`JavaScript`](crate::JavaScript), or with the feature `typescript` of
+/// `TypeScript`.
 ///
 /// A program calls it first in `main`, before it has threads, opens files or reads secrets.
 pub fn run_if_asked() {
-    run_if_asked_with(JavaScript);
+    run_if_asked_with(OwnEngine);
 }
 
 /// Does as [`run_if_asked`], in an engine of one's own.

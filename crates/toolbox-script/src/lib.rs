@@ -13,6 +13,7 @@
 //! | keep a tool from all but scripts | [`for_scripts_alone`], [`CalledByScript`] |
 //! | keep a script as a tool | [`KeptScript`], [`KeptPins`], [`KeptScriptError`] |
 //! | run and keep scripts in the program `toolbox` | `ProgramScripts`, of the feature `cli` |
+//! | run scripts with types | `TypeScript`, of the feature `typescript` |
 //! | keep paused scripts where others can write | [`SealKey`] |
 //! | declare tools in TypeScript | [`declarations`], [`Names`] |
 //! | run another language | [`Engine`], [`Host`], [`Script`], [`ScriptError`], [`CallResult`]; [`JavaScript`] is the one there is |
@@ -47,6 +48,8 @@ mod scripts;
 mod seal;
 mod session;
 mod text;
+#[cfg(all(feature = "typescript", unix))]
+mod typescript;
 
 pub use callers::{CalledByScript, for_scripts_alone};
 #[cfg(all(feature = "confined", unix))]
@@ -62,3 +65,5 @@ pub use limits::Limits;
 pub use program::ProgramScripts;
 pub use scripts::{RUN_SCRIPT, SCRIPT_TAG, Scripts};
 pub use seal::{OpenSealError, SealKey, ShortKeyError};
+#[cfg(all(feature = "typescript", unix))]
+pub use typescript::TypeScript;

@@ -250,9 +250,12 @@ impl Scripts {
              There is no clock, network, file system, timer, import or `require`, and nothing is \
              kept between scripts."
         );
+        let has_types = language == "TypeScript";
+        let types = if has_types { "types are not checked" } else { "without type annotations" };
+        let described = format!("The script, {types}");
         let schema = json!({
             "type": "object",
-            "properties": {"script": {"type": "string", "description": "The script, without type annotations"}},
+            "properties": {"script": {"type": "string", "description": described}},
             "required": ["script"],
             "additionalProperties": false,
         });
