@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::limits::Limits;
 use frames::{Reply, Request};
 use pool::Pool;
-use process::{ScriptProcess, ScriptProgram};
+use process::{PATIENCE, ScriptProcess, ScriptProgram};
 
 /// The processes that are kept ready, unless [`ConfinedBuilder::ready`] says otherwise.
 const READY: usize = 2;
@@ -157,7 +157,13 @@ impl Engine for Confined {
     fn check(&self, script: &str, limits: &Limits) -> Result<(), ScriptError> {
         let mut process = self.pool.take().map_err(|error| not_started(&error))?;
         let request = Request::Check { script: script.to_owned(), limits: *limits };
-        let end = process.send(&request).and_then(|()| process.receive(frames::most_bytes(limits)));
+        let end = process.send(&request).and_then(|()| {
+            // To read a script is to compute; the limits of the process end one that does for long.
+            if !process.is_readable(limits.compute + PATIENCE) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            process.receive(frames::most_bytes(limits))
+        });
         let end = match end {
             Ok(Reply::Ended { end, .. }) => end.map(drop),
             Ok(_) => Err(failure(&unexpected(), &mut process)),

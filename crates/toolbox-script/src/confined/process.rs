@@ -17,7 +17,7 @@ use crate::child::{ARGUMENT, UNCONFINED};
 use crate::host::soon;
 
 /// The time that a process has to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The time in which a process ends that has closed its output.
 const ENDS_IN: Duration = Duration::from_millis(500);
@@ -84,7 +84,7 @@ impl ScriptProcess {
     }
 
     /// Waits for output, or the end of it.
-    fn is_readable(&self, timeout: Duration) -> bool {
+    pub(super) fn is_readable(&self, timeout: Duration) -> bool {
         let began = Instant::now();
         loop {
             let left = timeout.saturating_sub(began.elapsed());
