@@ -110,7 +110,7 @@ fn the_settings_hold_for_servers_that_say_nothing() {
     let (config, problems) = parse(
         r#"{"settings": {"retries": 0, "timeout": "5s", "maxTotalTimeout": "10m", "connectTimeout": 700, "deferred": false, "connect": "lazy",
             "defaultLimit": 7, "maxReplyBytes": 2048, "maxResultBytes": 4096, "blacklist": ["fs_*"], "allow": ["a"],
-            "lockFile": "lock.json", "scripts": {"folder": "own", "calls": 9, "memoryBytes": 8388608}},
+            "lockFile": "lock.json", "scripts": {"folder": "own", "calls": 9, "memoryBytes": 8388608, "confined": true}},
             "mcp": {"a": {"command": ["a"]}, "b": {"command": ["b"], "retries": 1, "timeout": "9s", "maxTotalTimeout": "20s", "protocol": "2025-06-18"}}}"#,
     );
     assert_eq!(problems, []);
@@ -120,7 +120,7 @@ fn the_settings_hold_for_servers_that_say_nothing() {
         "connect_timeout: 700ms, timeout: 9s, max_total_timeout: Some(20s), protocol: Some(\"2025-06-18\"), retries: 1",
         "deferred: false, lazy: true, default_limit: 7, max_reply_bytes: 2048, max_result_bytes: 4096",
         r#"blacklist: ["fs_*"], allow: Some(["a"]), lock_file: Some("conf/lock.json")"#,
-        r#"scripts: Some(ScriptSettings { folder: "conf/own", compute: None, calls: Some(9), parallel_calls: None, memory_bytes: Some(8388608) })"#,
+        r#"scripts: Some(ScriptSettings { folder: "conf/own", compute: None, calls: Some(9), parallel_calls: None, memory_bytes: Some(8388608), confined: Some(true) })"#,
     ] {
         assert!(shown.contains(part), "{part} in {shown}");
     }

@@ -7,7 +7,7 @@ use toolbox::model::ModelRequest;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
-use toolbox_script::{CalledByScript, Scripts, for_scripts_alone};
+use toolbox_script::{CalledByScript, for_scripts_alone};
 
 use crate::bounded::tokio;
 
@@ -39,7 +39,7 @@ fn toolbox(for_programs: bool) -> ToolBox {
     let below = Agent::builder(below).toolbox(toolbox.clone()).build().unwrap();
     toolbox.register(below.as_tool("helper", "Helps.").with_callers(Callers::Both));
     toolbox.register(Gateway::over(&toolbox));
-    let scripts = Scripts::over(&toolbox);
+    let scripts = crate::over(&toolbox);
     toolbox.register(if for_programs { scripts.for_programs() } else { scripts });
     toolbox
 }

@@ -12,7 +12,7 @@ use toolbox::model::{ModelRequest, Usage};
 use toolbox::testing::ScriptedModel;
 use toolbox::tool::Tool;
 use toolbox::{ToolBox, ToolContext};
-use toolbox_script::{Limits, Scripts};
+use toolbox_script::Limits;
 
 use crate::bounded::tokio;
 use crate::{call, run, run_in, scripted};
@@ -52,7 +52,7 @@ async fn what_may_not_be_called_is_refused_in_a_script_as_outside() {
     for (name, forbid, context) in rules {
         for limited in [false, true] {
             let toolbox = ToolBox::from(tools());
-            let scripts = Scripts::over(&toolbox);
+            let scripts = crate::over(&toolbox);
             toolbox.register(if limited {
                 scripts.with_tools(["open", "closed"])
             } else {
@@ -79,7 +79,7 @@ async fn a_rule_that_comes_while_a_script_runs_holds_for_its_next_call() {
     toolbox.register(noted("later", &seen));
     let script = format!("await tools.later(); await tools.forbid(); {}", caught("later"));
     for (runs, is_selected) in [(1, false), (2, true)] {
-        let scripts = Scripts::over(&toolbox);
+        let scripts = crate::over(&toolbox);
         toolbox.lift_blacklist("later");
         let selected = is_selected.then(|| scripts.clone().with_tools(["later", "forbid"]));
         toolbox.register(selected.unwrap_or(scripts));
@@ -155,7 +155,7 @@ async fn a_script_calls_the_tools_that_were_selected_and_never_itself() {
     let mut tagged = noted("tagged", &seen);
     tagged = tagged.with_tags(["money"]);
     let toolbox = ToolBox::from([tagged, noted("other", &seen)]);
-    let scripts = || Scripts::over(&toolbox);
+    let scripts = || crate::over(&toolbox);
     toolbox.register(scripts());
     toolbox.register(scripts().named("by_tag").with_tags(["money"]));
     toolbox.register(scripts().named("by_name").with_tools(["other"]));
@@ -224,7 +224,7 @@ async fn parallel_calls_are_bounded() {
         });
         let toolbox = ToolBox::from(busy.with_max_concurrency(of_tool));
         let limits = Limits { parallel_calls: own, ..Limits::default() };
-        toolbox.register(Scripts::over(&toolbox).with_limits(limits));
+        toolbox.register(crate::over(&toolbox).with_limits(limits));
         let script = "const all = await Promise.all(Array.from({length: 20}, () => tools.busy())); return all.length";
         assert_eq!(run(&toolbox, script).await.text(), "20");
         assert_eq!(most.load(SeqCst), expected, "{own} {of_tool}");
@@ -237,7 +237,7 @@ async fn a_script_does_not_wait_for_itself() {
     let seen = Arc::default();
     let toolbox = ToolBox::builder().tool(noted("one", &seen).exclusive());
     let toolbox = toolbox.max_concurrency(1).build().unwrap();
-    let tool = Scripts::over(&toolbox).into_tool().exclusive();
+    let tool = crate::over(&toolbox).into_tool().exclusive();
     toolbox.register(tool);
     assert_eq!(run(&toolbox, "await tools.one(); return await tools.one()").await.text(), "done");
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use toolbox::{Tool, ToolBox};
-use toolbox_script::{Limits, Scripts};
+use toolbox_script::Limits;
 
 use crate::bounded::tokio;
 use crate::run;
@@ -21,7 +21,7 @@ const LIMITS: fn() -> Limits =
 fn toolbox(compute: Duration) -> ToolBox {
     let echo = Tool::new("echo", "x").call(ToString::to_string);
     let toolbox = ToolBox::from(echo);
-    toolbox.register(Scripts::over(&toolbox).with_limits(Limits { compute, ..LIMITS() }));
+    toolbox.register(crate::over(&toolbox).with_limits(Limits { compute, ..LIMITS() }));
     toolbox
 }
 

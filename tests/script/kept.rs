@@ -7,7 +7,7 @@ use toolbox::agent::{Agent, Paused};
 use toolbox::context::Decision;
 use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolBox, ToolCall};
-use toolbox_script::{KeptPins, KeptScript, KeptScriptError, Scripts};
+use toolbox_script::{KeptPins, KeptScript, KeptScriptError};
 
 use crate::bounded::tokio;
 
@@ -46,7 +46,7 @@ const TWICE: &str =
 /// Puts a kept script into a box, approved as it is.
 fn kept(toolbox: &ToolBox, script: &KeptScript) {
     let pins = KeptPins::of(script, toolbox).unwrap();
-    toolbox.register(Scripts::over(toolbox).kept(script, pins).unwrap());
+    toolbox.register(crate::over(toolbox).kept(script, pins).unwrap());
 }
 
 /// Calls a tool, and returns whether it failed, with the text of its result.
@@ -134,7 +134,7 @@ fn what_cannot_be_kept_says_why() {
     let named = KeptScript::new("a b", "x", json!({"type": "object"}), ["double"], "");
     assert!(matches!(named, Err(KeptScriptError::Invalid { .. })), "{named:?}");
     let toolbox = toolbox();
-    toolbox.register(Scripts::over(&toolbox));
+    toolbox.register(crate::over(&toolbox));
     for (tool, expected) in [("gone", "not there"), ("run_script", "runs scripts")] {
         let script = KeptScript::new("twice", "x", schema(), [tool], "").unwrap();
         let error = KeptPins::of(&script, &toolbox).unwrap_err().to_string();
@@ -149,7 +149,7 @@ fn a_changed_byte_is_named() {
     let script = script(TWICE);
     let pins = KeptPins::of(&script, &toolbox).unwrap();
     let pins: KeptPins = serde_json::from_value(serde_json::to_value(pins).unwrap()).unwrap();
-    assert!(Scripts::over(&toolbox).kept(&script, pins.clone()).is_ok());
+    assert!(crate::over(&toolbox).kept(&script, pins.clone()).is_ok());
     let text = script.text();
     let mut tried = 0;
     for at in 0..text.len() {
@@ -162,14 +162,14 @@ fn a_changed_byte_is_named() {
         let line = 1 + text[..at].matches('\n').count();
         let changed = KeptScriptError::Changed { script: "twice".to_owned(), byte: at, line };
         // A line that ends there ends elsewhere now.
-        let error = Scripts::over(&toolbox).kept(&other, pins.clone()).unwrap_err();
+        let error = crate::over(&toolbox).kept(&other, pins.clone()).unwrap_err();
         assert_eq!(error, changed, "{at}");
         assert!(error.to_string().contains(&format!("byte {at} ")), "{error}");
     }
     assert!(tried > 150, "{tried} of {}", text.len());
     for other in [format!("{text} "), text.trim_end().to_owned()] {
         let other = KeptScript::parse("twice", other).unwrap();
-        let error = Scripts::over(&toolbox).kept(&other, pins.clone()).unwrap_err();
+        let error = crate::over(&toolbox).kept(&other, pins.clone()).unwrap_err();
         assert!(matches!(error, KeptScriptError::Changed { .. }), "{error}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolbox::context::CancellationToken;
 use toolbox::{Tool, ToolBox, ToolContext};
-use toolbox_script::{Limits, Scripts};
+use toolbox_script::Limits;
 
 use crate::bounded::tokio;
 use crate::hostile::until_none_is_at_work;
@@ -14,7 +14,7 @@ use crate::{call, run, run_in, scripted};
 
 fn limited(limits: Limits) -> ToolBox {
     let toolbox = ToolBox::from(Tool::new("one", "x").call(|_| "1"));
-    toolbox.register(Scripts::over(&toolbox).with_limits(limits));
+    toolbox.register(crate::over(&toolbox).with_limits(limits));
     toolbox
 }
 
@@ -64,7 +64,7 @@ async fn waiting_is_no_computing() {
     });
     let toolbox = ToolBox::from(slow);
     let limits = Limits { compute: Duration::from_millis(200), ..Limits::default() };
-    toolbox.register(Scripts::over(&toolbox).with_limits(limits));
+    toolbox.register(crate::over(&toolbox).with_limits(limits));
     assert_eq!(run(&toolbox, "return await tools.slow()").await.text(), "done");
 }
 
@@ -95,7 +95,7 @@ async fn a_script_ends_with_its_call() {
     });
     let toolbox = ToolBox::from(wait);
     let limits = Limits { compute: Duration::from_secs(600), ..Limits::default() };
-    toolbox.register(Scripts::over(&toolbox).with_limits(limits));
+    toolbox.register(crate::over(&toolbox).with_limits(limits));
     let begun = async |script: &str, before: usize| {
         tokio::time::sleep(Duration::from_millis(20)).await;
         while script.contains("wait") && calls.load(SeqCst) == before {

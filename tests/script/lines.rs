@@ -9,7 +9,7 @@ use toolbox::context::{ApprovalRequest, CallingScript, Decision};
 use toolbox::event::{Event, EventKind, EventSink};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolBox, ToolCall};
-use toolbox_script::{KeptPins, KeptScript, Scripts};
+use toolbox_script::{KeptPins, KeptScript};
 
 use crate::bounded::tokio;
 use crate::{run, scripted};
@@ -157,7 +157,7 @@ async fn the_lines_of_a_kept_script_are_those_of_its_file() {
     let text = "await tools.note({ n: input.n });\nawait tools.note({ n: 2 });";
     let kept = KeptScript::new("kept", "Notes twice.", schema, ["note"], text).unwrap();
     let pins = KeptPins::of(&kept, &toolbox).unwrap();
-    toolbox.register(Scripts::over(&toolbox).kept(&kept, pins).unwrap());
+    toolbox.register(crate::over(&toolbox).kept(&kept, pins).unwrap());
     let result = toolbox.call(ToolCall::new("1", "kept", json!({"n": 1}))).await;
     assert!(!result.is_error(), "{}", result.text());
     let script = |event: &Event| match &event.kind {

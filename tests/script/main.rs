@@ -4,6 +4,8 @@
 
 mod callers;
 mod company;
+#[cfg(target_os = "linux")]
+mod confined;
 mod crashes;
 mod gate;
 mod hostile;
@@ -17,6 +19,8 @@ mod pauses;
 mod seal;
 mod tasks;
 mod types;
+#[cfg(target_os = "linux")]
+mod typescript;
 
 #[allow(clippy::too_many_arguments, reason = "each is of another type")]
 #[path = "../core/arguments/agreement/types.rs"]
@@ -44,8 +48,21 @@ async fn run_in(context: &ToolContext, toolbox: &ToolBox, script: &str) -> ToolR
     toolbox.call_in(context, call(script)).await
 }
 
+/// The variable by which all tests run their scripts in confined processes.
+const CONFINED: &str = "TOOLBOX_TEST_CONFINED";
+
+/// Returns the tool for scripts over a box, by the engine that is tested.
+fn over(toolbox: &ToolBox) -> Scripts {
+    let scripts = Scripts::over(toolbox);
+    #[cfg(target_os = "linux")]
+    if std::env::var_os(CONFINED).is_some() {
+        return scripts.with_engine(confined::engine());
+    }
+    scripts
+}
+
 /// Puts the tool for scripts into a box.
 fn scripted(toolbox: ToolBox) -> ToolBox {
-    toolbox.register(Scripts::over(&toolbox));
+    toolbox.register(over(&toolbox));
     toolbox
 }

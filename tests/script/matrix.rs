@@ -16,7 +16,6 @@ use toolbox::mcp::Service;
 use toolbox::search::{EXECUTE, Gateway};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolBox, ToolContext};
-use toolbox_script::Scripts;
 
 use crate::bounded::tokio;
 
@@ -287,7 +286,7 @@ fn toolbox_of(builder: ToolBoxBuilder, target: Tool, way: Way, rule: &Rule) -> T
     let page = page.with_tags(["x"]);
     let toolbox = builder.tools(vec![target, page, wait::tool()]).build().unwrap();
     toolbox.register(Gateway::over(&toolbox));
-    let scripts = Scripts::over(&toolbox);
+    let scripts = crate::over(&toolbox);
     toolbox.register(match way {
         Way::BehindTheGateway => scripts.into_tool().deferred(),
         Way::OverNames => scripts.with_tools(["target", "page"]).into_tool(),
@@ -547,7 +546,7 @@ async fn no_script_runs_a_script() {
             for own in ["run_script", "other", "renamed"] {
                 let effects = Effects::default();
                 let toolbox = ToolBox::from(plain(effects.clone()));
-                let scripts = || Scripts::over(&toolbox);
+                let scripts = || crate::over(&toolbox);
                 toolbox.register(scripts());
                 toolbox.register(scripts().named("other").with_tools(["target", tool, own]));
                 toolbox.register(scripts().named("first").into_tool().renamed("renamed"));

@@ -14,7 +14,6 @@ use toolbox::model::{ModelRequest, Reply};
 use toolbox::testing::ScriptedModel;
 use toolbox::wire::{Format as _, OpenAiChat};
 use toolbox::{Tool, ToolBox, ToolCall};
-use toolbox_script::Scripts;
 
 use crate::bounded::tokio;
 use crate::company::tools_that_take;
@@ -209,7 +208,7 @@ async fn played(task: &str, rounds: &[Round], listed: Listed, seen: &Seen, time:
     };
     let toolbox = ToolBox::builder().tools(tools).events(seen.sink()).build().unwrap();
     if listed != Listed::AllButScripts {
-        toolbox.register(Scripts::over(&toolbox));
+        toolbox.register(crate::over(&toolbox));
     }
     let mut model = ScriptedModel::new();
     let mut replies = vec!["I have it.".len()];

@@ -8,6 +8,8 @@ type Extension = ();
 type Extension = toolbox_script::ProgramScripts;
 
 fn main() -> ExitCode {
+    #[cfg(all(feature = "scripts", unix))]
+    toolbox_script::child::run_if_asked();
     let commands = [
         #[cfg(feature = "evals")]
         toolbox_eval::cli::command::<Extension>(),

@@ -1,7 +1,7 @@
 //! The time that a script takes to begin, a call within it above a direct one, and the declarations
 //! of many tools.
 //!
-//! `cargo bench -p toolbox-script`
+//! `cargo bench -p toolbox-script --features confined`
 
 #![allow(clippy::print_stdout, reason = "the figures")]
 
@@ -57,6 +57,49 @@ fn of_scripts(name: &str, mut builder: Builder) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The start of a script in a process: one that is ready, and one that is started for it.
+#[cfg(all(feature = "confined", unix))]
+fn of_processes() -> std::io::Result<()> {
+    use std::thread::sleep;
+
+    use toolbox_script::Confined;
+
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let boxed = |ready: usize| {
+        let toolbox = ToolBox::from(Tool::new("echo", "Answers.").call(|_| "x"));
+        let engine = Confined::builder().ready(ready).start().expect("this system confines");
+        toolbox.register(Scripts::over(&toolbox).with_engine(engine));
+        toolbox
+    };
+    let script = |calls: u32| {
+        let text = format!("for (let n = 0; n < {calls}; n++) await tools.echo({{}}); return 1");
+        ToolCall::new("s", "run_script", json!({ "script": text }))
+    };
+    let cold = times(&runtime, &boxed(0), &script(0), 200);
+    println!("a script whose process is started for it {cold:?}");
+    let ready = boxed(2);
+    let begun = quantiles(
+        (0..200)
+            .map(|_| {
+                // The next processes are started meanwhile.
+                sleep(Duration::from_millis(30));
+                times(&runtime, &ready, &script(0), 1)[0]
+            })
+            .collect(),
+    );
+    println!("a script whose process is ready {begun:?}");
+    for calls in CALLS {
+        let one = |_| {
+            sleep(Duration::from_millis(30));
+            times(&runtime, &ready, &script(calls), 1)[0]
+        };
+        let all = quantiles((0..6_000 / calls).map(one).collect());
+        let each = [0, 1].map(|at| all[at].saturating_sub(begun[at]) / calls);
+        println!("a call of {calls} in a script in a process {each:?}");
+    }
+    Ok(())
+}
+
 fn of_declarations() {
     let definition = |at: usize| {
         let schema = json!({
@@ -90,11 +133,15 @@ fn of_declarations() {
 }
 
 fn main() -> std::io::Result<()> {
+    #[cfg(all(feature = "confined", unix))]
+    toolbox_script::child::run_if_asked();
     println!("times: the tenth and the half of all");
     of_scripts("one thread", Builder::new_current_thread())?;
     let mut several = Builder::new_multi_thread();
     several.worker_threads(2);
     of_scripts("two threads", several)?;
+    #[cfg(all(feature = "confined", unix))]
+    of_processes()?;
     of_declarations();
     Ok(())
 }

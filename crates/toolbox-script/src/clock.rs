@@ -11,6 +11,9 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// The time that an engine has to end by itself once its script is over.
 const SLACK: Duration = Duration::from_millis(40);
 
+/// A function that is called once, when the script is stopped.
+type OnStop = Box<dyn FnOnce() + Send>;
+
 /// The time that one script has computed, and whether it is over.
 pub(crate) struct ComputeClock {
     limit: Duration,
@@ -18,6 +21,7 @@ pub(crate) struct ComputeClock {
     time: Mutex<ComputeTime>,
     /// Called once, if the engine does not end by itself.
     abandon: Box<dyn Fn() + Send + Sync>,
+    on_stop: Mutex<Option<OnStop>>,
 }
 
 #[derive(Default)]
@@ -29,15 +33,20 @@ struct ComputeTime {
 impl ComputeClock {
     /// Returns a clock that runs, and calls `abandon` if the engine does not end in time.
     pub(crate) fn start(limit: Duration, abandon: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        let clock = Arc::new(Self::new(limit, Box::new(abandon)));
+        watch(&clock);
+        clock
+    }
+
+    fn new(limit: Duration, abandon: Box<dyn Fn() + Send + Sync>) -> Self {
         let time = ComputeTime { before: Duration::ZERO, since: Some(Instant::now()) };
-        let clock = Arc::new(Self {
+        Self {
             limit,
             stopped: AtomicBool::new(false),
             time: Mutex::new(time),
-            abandon: Box::new(abandon),
-        });
-        watch(&clock);
-        clock
+            abandon,
+            on_stop: Mutex::default(),
+        }
     }
 
     fn time(&self) -> MutexGuard<'_, ComputeTime> {
@@ -57,6 +66,10 @@ impl ComputeClock {
 
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
+        let on_stop = self.on_stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(on_stop) = on_stop {
+            on_stop();
+        }
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -70,6 +83,26 @@ impl ComputeClock {
 
     pub(crate) fn is_late(&self) -> bool {
         self.computed() > self.limit
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_stopped() || self.is_late()
+    }
+}
+
+#[cfg(all(feature = "confined", unix))]
+impl ComputeClock {
+    /// Returns a clock that runs, and that no thread looks at: the engine does.
+    pub(crate) fn unwatched(limit: Duration) -> Arc<Self> {
+        Arc::new(Self::new(limit, Box::new(|| {})))
+    }
+
+    /// Sets the function that is called when the script is stopped, at once if it was.
+    pub(crate) fn on_stop(&self, function: impl FnOnce() + Send + 'static) {
+        *self.on_stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(function));
+        if self.is_stopped() {
+            self.stop();
+        }
     }
 }
 

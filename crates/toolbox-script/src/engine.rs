@@ -61,13 +61,23 @@ pub struct ScriptError {
     /// The line of the script, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The code of a failure that is none of the script, such as `script.process_ended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 impl ScriptError {
     /// Returns an error without a line.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), line: None }
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// Returns the error with a code.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
     }
 
     /// Returns the error at a line of the script, from 1.
@@ -80,10 +90,11 @@ impl ScriptError {
 
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.message),
-            None => f.write_str(&self.message),
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
         }
+        f.write_str(&self.message)?;
+        self.code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
     }
 }
 

@@ -23,27 +23,96 @@ const MOST_NAME: usize = 256;
 ///
 /// A clone is of the same script.
 #[derive(Clone)]
-pub struct Host(Rc<RefCell<ScriptHost>>);
+pub struct Host(Rc<dyn ScriptWorld>);
 
-struct ScriptHost {
-    functions: Functions,
+/// The side of a [`Host`] that an engine does not see.
+pub(crate) trait ScriptWorld {
+    fn call(&self, function: &str, arguments: String, line: Option<u32>) -> Result<u32, String>;
+    fn wait(&self) -> Option<Vec<CallResult>>;
+    fn search(&self, text: &str) -> String;
+    fn types(&self, pattern: &str) -> String;
+    fn print(&self, line: &str);
+    fn clock(&self) -> &Arc<ComputeClock>;
+    fn console(&self) -> Console;
+    /// Adds a text that was bounded where it was written.
+    #[cfg_attr(not(all(feature = "confined", unix)), allow(dead_code, reason = "for processes"))]
+    fn add_console(&self, more: Console);
+}
+
+/// The world of a script in the process of its tools.
+struct LocalWorld {
     clock: Arc<ComputeClock>,
-    limits: Limits,
+    state: RefCell<LocalState>,
+}
+
+struct LocalState {
+    functions: Functions,
     progress: UnboundedSender<Progress>,
     results: Receiver<Answer>,
-    /// The calls that were not made yet.
-    queue: VecDeque<AskedCall>,
-    /// The number of calls that the script has asked for.
-    calls: u32,
+    queue: CallQueue,
     /// The texts about tools that the script was given when it ran before.
     recorded: VecDeque<String>,
     /// The texts about tools since its last calls were made.
     told: Vec<String>,
     console: Console,
+    console_bytes: usize,
+}
+
+/// The calls that a script asks for, and their limits.
+pub(crate) struct CallQueue {
+    limits: Limits,
+    /// The calls that were not made yet.
+    waiting: VecDeque<AskedCall>,
+    /// The bytes of their arguments.
+    bytes: usize,
+    /// The number of calls that the script has asked for.
+    calls: u32,
+}
+
+impl CallQueue {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, waiting: VecDeque::new(), bytes: 0, calls: 0 }
+    }
+
+    /// Adds a call of a function, which stands for the tool that `tool` returns. Returns its
+    /// number.
+    pub(crate) fn ask(
+        &mut self,
+        function: &str,
+        arguments: String,
+        line: Option<u32>,
+        tool: impl FnOnce(&str) -> String,
+    ) -> Result<u32, String> {
+        if self.calls >= self.limits.calls {
+            return Err(format!("not called: a script may make {} calls", self.limits.calls));
+        }
+        if function.len() > MOST_NAME {
+            return Err("not called: no tool has such a long name".to_owned());
+        }
+        let most = self.limits.memory_bytes;
+        if arguments.len() > most.saturating_sub(self.bytes) {
+            return Err(format!(
+                "not called: the arguments of waiting calls may have {most} bytes"
+            ));
+        }
+        self.calls += 1;
+        self.bytes += arguments.len();
+        let number = self.calls;
+        self.waiting.push_back(AskedCall { number, tool: tool(function), arguments, line });
+        Ok(number)
+    }
+
+    /// Takes as many calls as may run at once.
+    pub(crate) fn take(&mut self) -> Vec<AskedCall> {
+        let at_once = self.limits.parallel_calls.max(1).min(self.waiting.len());
+        let calls: Vec<AskedCall> = self.waiting.drain(..at_once).collect();
+        self.bytes -= calls.iter().map(|call| call.arguments.len()).sum::<usize>();
+        calls
+    }
 }
 
 /// The text that a script wrote to its console.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Console {
     pub(crate) text: String,
     /// The number of bytes that were left out.
@@ -51,7 +120,7 @@ pub(crate) struct Console {
 }
 
 /// A call that a script asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AskedCall {
     pub(crate) number: u32,
     pub(crate) tool: String,
@@ -98,18 +167,23 @@ impl Host {
         results: Receiver<Answer>,
         recorded: Vec<String>,
     ) -> Self {
-        Self(Rc::new(RefCell::new(ScriptHost {
-            functions,
+        Self::of(LocalWorld {
             clock,
-            limits,
-            progress,
-            results,
-            queue: VecDeque::new(),
-            calls: 0,
-            recorded: recorded.into(),
-            told: Vec::new(),
-            console: Console::default(),
-        })))
+            state: RefCell::new(LocalState {
+                functions,
+                progress,
+                results,
+                queue: CallQueue::new(limits),
+                recorded: recorded.into(),
+                told: Vec::new(),
+                console: Console::default(),
+                console_bytes: limits.console_bytes,
+            }),
+        })
+    }
+
+    pub(crate) fn of(world: impl ScriptWorld + 'static) -> Self {
+        Self(Rc::new(world))
     }
 
     /// Asks for a call of a tool, by its name or the identifier that stands for it, with the JSON
@@ -118,94 +192,132 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The text for the script, if it may make no more calls, or no tool has such a name.
+    /// The text for the script, if it may make no more calls, the arguments of those that wait are
+    /// longer than the memory of the script, or no tool has such a name.
     pub fn call(
         &self,
         function: &str,
         arguments: String,
         line: Option<u32>,
     ) -> Result<u32, String> {
-        let mut host = self.0.borrow_mut();
-        if host.calls >= host.limits.calls {
-            return Err(format!("not called: a script may make {} calls", host.limits.calls));
-        }
-        if function.len() > MOST_NAME {
-            return Err("not called: no tool has such a long name".to_owned());
-        }
-        host.calls += 1;
-        let tool = host.functions.tool(function).to_owned();
-        let number = host.calls;
-        host.queue.push_back(AskedCall { number, tool, arguments, line });
-        Ok(number)
+        self.0.call(function, arguments, line)
     }
 
     /// Makes the calls that were asked for, as many at once as may run, and waits until they have
     /// results. Returns `None` if there are none to wait for, or the script is over.
     #[must_use]
     pub fn wait(&self) -> Option<Vec<CallResult>> {
-        let mut host = self.0.borrow_mut();
-        if host.queue.is_empty() || host.clock.is_stopped() {
-            return None;
-        }
-        let at_once = host.limits.parallel_calls.max(1).min(host.queue.len());
-        let calls = host.queue.drain(..at_once).collect();
-        let told = std::mem::take(&mut host.told);
-        host.clock.pause();
-        host.progress.send(Progress::Asks { calls, told }).ok()?;
-        let answer = soon(|| host.results.try_recv().ok()).ok_or(());
-        let Ok(answer) = answer.or_else(|()| host.results.recv()) else {
-            host.clock.stop();
-            return None;
-        };
-        host.clock.go_on();
-        host.recorded.extend(answer.recorded);
-        Some(answer.results)
+        self.0.wait()
     }
 
     /// Returns the tools that fit a request best, as JSON: an array of objects with `name` and
     /// `description`.
     #[must_use]
     pub fn search(&self, text: &str) -> String {
-        self.tell(|functions| functions.search(text))
+        self.0.search(text)
     }
 
     /// Returns the declarations of the tools whose names fit a pattern, in which `*` stands for any
     /// run of characters.
     #[must_use]
     pub fn types(&self, pattern: &str) -> String {
-        self.tell(|functions| functions.types(pattern))
-    }
-
-    /// Tells the script something about the tools: what it was told before, if it ran before.
-    fn tell(&self, find: impl FnOnce(&Functions) -> String) -> String {
-        let mut host = self.0.borrow_mut();
-        let text = host.recorded.pop_front().unwrap_or_else(|| find(&host.functions));
-        host.told.push(text.clone());
-        text
+        self.0.types(pattern)
     }
 
     /// Writes a line to the console.
     pub fn print(&self, line: &str) {
-        let mut host = self.0.borrow_mut();
-        let limit = host.limits.console_bytes;
-        host.console.print(line, limit);
+        self.0.print(line);
     }
 
     /// Returns `true` if the script is to end: it was cancelled, or has computed too long.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let host = self.0.borrow();
-        host.clock.is_stopped() || host.clock.is_late()
+        self.0.clock().is_over()
     }
 
     /// Returns a function that does as [`is_over`](Self::is_over), also while the host is at work.
     pub fn over(&self) -> impl Fn() -> bool + use<> {
-        let clock = Arc::clone(&self.0.borrow().clock);
-        move || clock.is_stopped() || clock.is_late()
+        let clock = Arc::clone(self.0.clock());
+        move || clock.is_over()
     }
 
     pub(crate) fn console(&self) -> Console {
-        self.0.borrow().console.clone()
+        self.0.console()
+    }
+}
+
+#[cfg(all(feature = "confined", unix))]
+impl Host {
+    pub(crate) fn add_console(&self, more: Console) {
+        self.0.add_console(more);
+    }
+
+    pub(crate) fn clock(&self) -> &ComputeClock {
+        self.0.clock()
+    }
+}
+
+impl ScriptWorld for LocalWorld {
+    fn call(&self, function: &str, arguments: String, line: Option<u32>) -> Result<u32, String> {
+        let LocalState { functions, queue, .. } = &mut *self.state.borrow_mut();
+        queue.ask(function, arguments, line, |function| functions.tool(function).to_owned())
+    }
+
+    fn wait(&self) -> Option<Vec<CallResult>> {
+        let mut state = self.state.borrow_mut();
+        if self.clock.is_stopped() {
+            return None;
+        }
+        let calls = state.queue.take();
+        if calls.is_empty() {
+            return None;
+        }
+        let told = std::mem::take(&mut state.told);
+        self.clock.pause();
+        state.progress.send(Progress::Asks { calls, told }).ok()?;
+        let answer = soon(|| state.results.try_recv().ok()).ok_or(());
+        let Ok(answer) = answer.or_else(|()| state.results.recv()) else {
+            self.clock.stop();
+            return None;
+        };
+        self.clock.go_on();
+        state.recorded.extend(answer.recorded);
+        Some(answer.results)
+    }
+
+    fn search(&self, text: &str) -> String {
+        self.state.borrow_mut().tell(|functions| functions.search(text))
+    }
+
+    fn types(&self, pattern: &str) -> String {
+        self.state.borrow_mut().tell(|functions| functions.types(pattern))
+    }
+
+    fn print(&self, line: &str) {
+        let LocalState { console, console_bytes, .. } = &mut *self.state.borrow_mut();
+        console.print(line, *console_bytes);
+    }
+
+    fn clock(&self) -> &Arc<ComputeClock> {
+        &self.clock
+    }
+
+    fn console(&self) -> Console {
+        self.state.borrow().console.clone()
+    }
+
+    fn add_console(&self, more: Console) {
+        let LocalState { console, console_bytes, .. } = &mut *self.state.borrow_mut();
+        console.add(&more, *console_bytes);
+    }
+}
+
+impl LocalState {
+    /// Tells the script something about the tools: what it was told before, if it ran before.
+    fn tell(&mut self, find: impl FnOnce(&Functions) -> String) -> String {
+        let text = self.recorded.pop_front().unwrap_or_else(|| find(&self.functions));
+        self.told.push(text.clone());
+        text
     }
 }
 
@@ -232,7 +344,14 @@ impl std::fmt::Debug for Host {
 }
 
 impl Console {
-    fn print(&mut self, line: &str, limit: usize) {
+    /// Adds a text that was bounded before; what is more is left out.
+    fn add(&mut self, more: &Self, limit: usize) {
+        let shown = beginning(&more.text, limit.saturating_sub(self.text.len()));
+        self.text.push_str(shown);
+        self.omitted = self.omitted.saturating_add(more.omitted + more.text.len() - shown.len());
+    }
+
+    pub(crate) fn print(&mut self, line: &str, limit: usize) {
         if self.omitted == 0 && self.text.len() + line.len() < limit {
             self.text.push_str(line);
             self.text.push('\n');

@@ -9,9 +9,11 @@
 //! |---|---|
 //! | add the tool to a box | [`Scripts`] |
 //! | bound what a script may use | [`Limits`] |
+//! | confine each script in a process | `Confined`, `child`, of the feature `confined` |
 //! | keep a tool from all but scripts | [`for_scripts_alone`], [`CalledByScript`] |
 //! | keep a script as a tool | [`KeptScript`], [`KeptPins`], [`KeptScriptError`] |
 //! | run and keep scripts in the program `toolbox` | `ProgramScripts`, of the feature `cli` |
+//! | run scripts with types | `TypeScript`, of the feature `typescript` |
 //! | keep paused scripts where others can write | [`SealKey`] |
 //! | declare tools in TypeScript | [`declarations`], [`Names`] |
 //! | run another language | [`Engine`], [`Host`], [`Script`], [`ScriptError`], [`CallResult`]; [`JavaScript`] is the one there is |
@@ -23,7 +25,11 @@ mod scripts_page {}
 
 mod call_sites;
 mod callers;
+#[cfg(all(feature = "confined", unix))]
+pub mod child;
 mod clock;
+#[cfg(all(feature = "confined", unix))]
+mod confined;
 mod declarations;
 mod digest;
 mod engine;
@@ -42,8 +48,12 @@ mod scripts;
 mod seal;
 mod session;
 mod text;
+#[cfg(all(feature = "typescript", unix))]
+mod typescript;
 
 pub use callers::{CalledByScript, for_scripts_alone};
+#[cfg(all(feature = "confined", unix))]
+pub use confined::{Confined, ConfinedBuilder, ConfinedError};
 pub use declarations::declarations;
 pub use engine::{Engine, Script, ScriptError};
 pub use functions::Names;
@@ -55,3 +65,5 @@ pub use limits::Limits;
 pub use program::ProgramScripts;
 pub use scripts::{RUN_SCRIPT, SCRIPT_TAG, Scripts};
 pub use seal::{OpenSealError, SealKey, ShortKeyError};
+#[cfg(all(feature = "typescript", unix))]
+pub use typescript::TypeScript;

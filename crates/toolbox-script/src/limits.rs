@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The limits of one script, and of the scripts of a box together.
 ///
 /// ```
@@ -11,7 +13,7 @@ use std::time::Duration;
 /// let limits = Limits { memory_bytes: 64 << 20, ..Limits::default() };
 /// assert_eq!(limits.compute, Duration::from_secs(2));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The memory of the engine, in bytes. Default 32 MiB. Beyond it, the script gets an exception.
     pub memory_bytes: usize,

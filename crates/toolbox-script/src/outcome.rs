@@ -105,7 +105,7 @@ impl Outcome {
     fn report(&self, error: &ScriptError, script: &str) -> String {
         let mut text = format!("the script failed at {error}");
         if error.line.is_none() {
-            text = format!("the script failed: {}", error.message);
+            text = format!("the script failed: {error}");
         }
         let line = error.line.and_then(|line| script.lines().nth(line.checked_sub(1)? as usize));
         if let (Some(number), Some(line)) = (error.line, line) {

@@ -9,9 +9,7 @@ use toolbox::cli::{CommandReport, ProgramExtension};
 use toolbox::mcp::{Config, LockFile, ScriptSettings};
 use toolbox::{Tool, ToolBox};
 
-use crate::engine::Engine;
 use crate::functions::Names;
-use crate::javascript::JavaScript;
 use crate::kept::{KeptPins, KeptScript, KeptScriptError};
 use crate::limits::Limits;
 use crate::mentions::mentioned;
@@ -29,6 +27,8 @@ const KIND: &str = "scripts";
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
+///     // Where the system can, each script runs in a process of its own: this program again.
+///     toolbox_script::child::run_if_asked();
 ///     toolbox::cli::program_with(toolbox_script::ProgramScripts, &[])
 /// }
 /// ```
@@ -70,7 +70,10 @@ impl ProgramExtension for ProgramScripts {
         deferred: bool,
     ) -> Vec<Result<Tool, String>> {
         let Some(settings) = &config.settings().scripts else { return Vec::new() };
-        let scripts = Scripts::over(toolbox).with_limits(limits(settings));
+        let scripts = match scripts(settings, toolbox) {
+            Ok(scripts) => scripts,
+            Err(reason) => return vec![Err(reason)],
+        };
         let kept = kept(settings, config).into_iter().map(|kept| {
             let (script, pins) = kept?;
             let tool = scripts.kept(&script, pins).map_err(|error| withheld(&error))?;
@@ -121,6 +124,41 @@ fn limits(settings: &ScriptSettings) -> Limits {
         memory_bytes: settings.memory_bytes.unwrap_or(usual.memory_bytes),
         ..usual
     }
+}
+
+/// Returns the tool for scripts, with the engine and the limits that a file sets.
+fn scripts(settings: &ScriptSettings, toolbox: &ToolBox) -> Result<Scripts, String> {
+    let scripts = Scripts::over(toolbox).with_limits(limits(settings));
+    match settings.confined {
+        Some(false) => Ok(scripts),
+        wanted => confined(scripts, wanted.is_some()),
+    }
+}
+
+/// Runs scripts in confined processes; where the system cannot confine one, in the program, unless
+/// they have to be confined.
+#[cfg(unix)]
+fn confined(scripts: Scripts, required: bool) -> Result<Scripts, String> {
+    use std::sync::OnceLock;
+
+    use crate::confined::{Confined, ConfinedError};
+
+    static ENGINE: OnceLock<Result<Confined, ConfinedError>> = OnceLock::new();
+    match ENGINE.get_or_init(Confined::start) {
+        Ok(engine) => Ok(scripts.with_engine(engine.clone())),
+        Err(ConfinedError::NotConfined(_) | ConfinedError::NotLookedFor) if !required => {
+            Ok(scripts)
+        }
+        Err(error) => Err(format!("no script runs: {error}")),
+    }
+}
+
+#[cfg(not(unix))]
+fn confined(scripts: Scripts, required: bool) -> Result<Scripts, String> {
+    if required {
+        return Err("no script runs: this system cannot confine a process for them".to_owned());
+    }
+    Ok(scripts)
 }
 
 fn lock_path(config: &Config) -> Result<&Path, String> {
@@ -184,11 +222,11 @@ fn keep(
     lock: LockFile,
 ) -> Result<CommandReport, String> {
     let script = made(wanted, file, toolbox)?;
-    let limits = limits(settings);
-    if script.text().len() > limits.script_bytes {
-        return Err(format!("the script has more than {} bytes", limits.script_bytes));
+    let most = limits(settings).script_bytes;
+    if script.text().len() > most {
+        return Err(format!("the script has more than {most} bytes"));
     }
-    JavaScript.check(script.text(), &limits).map_err(|error| {
+    scripts(settings, toolbox)?.check(script.text()).map_err(|error| {
         KeptScriptError::Script { script: script.name().to_owned(), error }.to_string()
     })?;
     let before = KeptScript::paths(&settings.folder).map_err(|error| error.to_string())?;

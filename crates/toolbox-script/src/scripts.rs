@@ -16,6 +16,8 @@ use toolbox::tool::{IntoTools, Next};
 use toolbox::{Agent, Tool, ToolBox, ToolContext, ToolDefinition};
 
 use crate::callers::CalledByScript;
+#[cfg(feature = "cli")]
+use crate::engine::ScriptError;
 use crate::engine::{Engine, Script};
 use crate::functions::Functions;
 use crate::javascript::JavaScript;
@@ -176,6 +178,12 @@ impl Scripts {
         self
     }
 
+    /// Checks that the engine can read a script.
+    #[cfg(feature = "cli")]
+    pub(crate) fn check(&self, script: &str) -> Result<(), ScriptError> {
+        self.engine.check(script, &self.limits)
+    }
+
     /// Returns the tool, to be changed before it is registered.
     ///
     /// # Panics
@@ -242,9 +250,12 @@ impl Scripts {
              There is no clock, network, file system, timer, import or `require`, and nothing is \
              kept between scripts."
         );
+        let has_types = language == "TypeScript";
+        let types = if has_types { "types are not checked" } else { "without type annotations" };
+        let described = format!("The script, {types}");
         let schema = json!({
             "type": "object",
-            "properties": {"script": {"type": "string", "description": "The script, without type annotations"}},
+            "properties": {"script": {"type": "string", "description": described}},
             "required": ["script"],
             "additionalProperties": false,
         });

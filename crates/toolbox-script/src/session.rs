@@ -15,10 +15,10 @@ use crate::host::{Answer, Console, Host, Progress, soon};
 use crate::limits::Limits;
 
 /// The stack of a thread beside that of its engine, in bytes.
-const OWN_STACK: usize = 1 << 20;
+pub(crate) const OWN_STACK: usize = 1 << 20;
 
 /// The largest stack of an engine, in bytes.
-const MOST_STACK: usize = 4 << 20;
+pub(crate) const MOST_STACK: usize = 4 << 20;
 
 /// A script at work. It ends when this is dropped.
 pub(crate) struct Session {

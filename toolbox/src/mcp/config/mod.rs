@@ -152,6 +152,9 @@ pub struct ScriptSettings {
     pub parallel_calls: Option<usize>,
     /// The memory of one script, in bytes.
     pub memory_bytes: Option<usize>,
+    /// `true` if each script runs in a confined process, and none where the system cannot confine
+    /// one; `false` if all run in the program. `None` confines them where the system can.
+    pub confined: Option<bool>,
 }
 
 impl Config {
@@ -348,6 +351,7 @@ fn scripts(mut given: ObjectValues, folder: &BaseFolder<'_>) -> ScriptSettings {
         calls: given.count("calls").and_then(|count| u32::try_from(count).ok()),
         parallel_calls: size(given.count("parallelCalls")),
         memory_bytes: size(given.count("memoryBytes")),
+        confined: given.flag("confined"),
     }
 }
 

@@ -325,6 +325,11 @@ const SCRIPTS: &[KeySpec] = &[
         ValueKind::Count { least: 4 << 20, most: 1 << 30 },
         "The memory of one script, in bytes. Default 33554432.",
     ),
+    key(
+        "confined",
+        ValueKind::Flag,
+        "Run each script in a process that can reach nothing. Default: where the system can confine one.",
+    ),
 ];
 
 pub(super) const SETTINGS: &[KeySpec] = &[
