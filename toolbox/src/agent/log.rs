@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 pub(crate) use self::outcome::LoggedOutcome;
@@ -25,7 +24,6 @@ use crate::collection::ToolBox;
 use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
 use crate::context::{CancellationToken, CarriedContext, Completion};
 use crate::cost::Cost;
-use crate::event::StopReason;
 use crate::future::BoxFuture;
 use crate::model::{History, HistoryEdit, ModelResponse, Reply, Usage};
 use crate::sync::Mutex;
