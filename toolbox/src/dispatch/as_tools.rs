@@ -55,7 +55,11 @@ struct ListedOffer {
 }
 
 /// Returns one page of what is listed under a key.
-fn page(key: &str, all: impl Iterator<Item = ListedOffer>, wanted: &ListArguments) -> ToolResult {
+fn page(
+    key: &str,
+    all: &mut dyn Iterator<Item = ListedOffer>,
+    wanted: &ListArguments,
+) -> ToolResult {
     let text = wanted.text.trim().to_lowercase();
     let fitting: Vec<ListedOffer> =
         all.filter(|listing| listing.words.to_lowercase().contains(&text)).collect();
@@ -136,7 +140,7 @@ impl Resources {
             move |context, wanted: ListArguments| {
                 let all = listed.list().into_iter();
                 let all = all.filter(|resource| context.permits(resource.uri()));
-                ready(page("resources", all.map(|resource| listing(&resource)), &wanted))
+                ready(page("resources", &mut all.map(|resource| listing(&resource)), &wanted))
             },
         );
         let read = reader(
@@ -205,7 +209,7 @@ impl Prompts {
             move |context, wanted: ListArguments| {
                 let all = listed.list().into_iter();
                 let all = all.filter(|prompt| context.permits(prompt.name()));
-                ready(page("prompts", all.map(|prompt| prompt_listing(&prompt)), &wanted))
+                ready(page("prompts", &mut all.map(|prompt| prompt_listing(&prompt)), &wanted))
             },
         );
         let get = reader(
