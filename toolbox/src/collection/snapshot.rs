@@ -383,8 +383,7 @@ impl Snapshot {
 
     /// Returns the definitions that are sent to models to which they are available.
     pub(crate) fn definitions(&self) -> &Definitions {
-        self.definitions
-            .get_or_init(|| offered(&mut self.listed_entries()))
+        self.definitions.get_or_init(|| offered(&mut self.listed_entries()))
     }
 
     /// Returns the deferred tools, whose definitions a model to which they are available receives

@@ -1,4 +1,6 @@
 //! Prompts and resources as tools, for hosts and models that know tools only.
+//!
+//! The functions are inline, so that only a program that uses them compiles them.
 
 use std::future::{Future, ready};
 
@@ -27,6 +29,7 @@ struct ListArguments {
     page: Option<usize>,
 }
 
+#[inline]
 fn list_schema(what: &str) -> Value {
     json!({
         "type": "object",
@@ -55,6 +58,7 @@ struct ListedOffer {
 }
 
 /// Returns one page of what is listed under a key.
+#[inline]
 fn page(
     key: &str,
     all: &mut dyn Iterator<Item = ListedOffer>,
@@ -127,6 +131,7 @@ impl Resources {
     /// # }
     /// ```
     #[must_use]
+    #[inline]
     pub fn as_tools(&self) -> Vec<Tool> {
         #[derive(Deserialize)]
         struct ReadArguments {
@@ -194,6 +199,7 @@ impl Prompts {
     /// # }
     /// ```
     #[must_use]
+    #[inline]
     pub fn as_tools(&self) -> Vec<Tool> {
         #[derive(Deserialize)]
         struct PromptArguments {
@@ -240,10 +246,12 @@ impl Prompts {
 }
 
 /// Returns `true` if the texts of a resource or prompt come from untrusted sources.
+#[inline]
 fn is_of_others(tool: &Tool) -> bool {
     tool.is_untrusted() || tool.definition().is_untrusted()
 }
 
+#[inline]
 fn listing(resource: &Resource) -> ListedOffer {
     let parts = [
         resource.uri(),
@@ -263,6 +271,7 @@ fn listing(resource: &Resource) -> ListedOffer {
     ListedOffer { words: parts.join("\n"), entry, is_untrusted: is_of_others(&resource.tool) }
 }
 
+#[inline]
 fn prompt_listing(prompt: &Prompt) -> ListedOffer {
     let words = [prompt.name(), prompt.title().unwrap_or_default(), prompt.description()];
     let entry = json!({
@@ -274,6 +283,7 @@ fn prompt_listing(prompt: &Prompt) -> ListedOffer {
 }
 
 /// Returns the contents of a resource as a part of a result.
+#[inline]
 fn part(contents: ResourceContents) -> Content {
     let kind = contents.mime_type.as_deref().unwrap_or_default();
     let media = match (&contents.text, &contents.blob) {
@@ -286,6 +296,7 @@ fn part(contents: ResourceContents) -> Content {
 }
 
 /// Returns messages as parts of a result: one alone as it is, several below their roles.
+#[inline]
 fn spoken(messages: Vec<PromptMessage>) -> Vec<Content> {
     let is_alone = messages.len() == 1;
     let mut parts = Vec::new();
