@@ -364,10 +364,7 @@ impl Snapshot {
     }
 
     /// Returns those of the tools whose permission is no longer that of the rules.
-    fn changed_by_rules<'a>(
-        &self,
-        entries: &mut dyn Iterator<Item = &'a ToolEntry>,
-    ) -> Vec<ToolEntry> {
+    fn changed_by_rules(&self, entries: &mut dyn Iterator<Item = &ToolEntry>) -> Vec<ToolEntry> {
         let is_changed =
             |entry: &&ToolEntry| entry.permitted != self.rules.permit_tool(entry.tool.definition());
         entries.filter(is_changed).cloned().collect()
@@ -397,6 +394,6 @@ impl Snapshot {
     }
 }
 
-fn offered<'a>(entries: &mut dyn Iterator<Item = &'a ToolEntry>) -> Definitions {
+fn offered(entries: &mut dyn Iterator<Item = &ToolEntry>) -> Definitions {
     entries.map(|entry| entry.offered.clone()).collect()
 }

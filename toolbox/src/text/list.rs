@@ -10,7 +10,7 @@ pub(crate) fn names<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     quoted(&mut names)
 }
 
-fn quoted<'a>(names: &mut dyn Iterator<Item = &'a str>) -> String {
+fn quoted(names: &mut dyn Iterator<Item = &str>) -> String {
     list(&mut names.map(|name| {
         let mut path = String::new();
         push_key(&mut path, name);
