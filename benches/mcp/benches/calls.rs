@@ -1,10 +1,12 @@
-//! Calls over HTTP and over standard streams: a server on this framework and one on rmcp in its lean mode (stateless, JSON
-//! answers), with the same tool. The first is asked as a client of 2026-07-28 asks; rmcp in the way
-//! that costs it least, as one of 2025-11-25 without a session.
+//! Calls over HTTP and over standard streams: a server on this framework, one on rmcp in its lean
+//! mode (stateless, JSON answers) and one on tower-mcp, with the same tool. rmcp is asked in the way
+//! that costs it least, as a client of 2025-11-25 without a session; the others as one of
+//! 2026-07-28.
 //!
 //! ```text
-//! cargo bench --bench calls                  calls a second and memory: over HTTP at 1, 32 and 256 connections, over
-//!                                            standard streams with 1 and 32 calls at once
+//! cargo bench --bench calls                  calls a second and memory: over HTTP at 1, 32, 256
+//!                                            and 1 000 connections, over standard streams with 1
+//!                                            and 32 calls at once
 //! cargo bench --bench calls -- instructions  instructions of a call on the server (needs valgrind)
 //! taskset -c 0 cargo bench --bench calls     the same on one core, where no core has to be woken
 //! ```
@@ -15,47 +17,15 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use http::{Served, call, request};
 use pipes::{Pipes, counted_command, counts_file, total};
+use servers::{LIMIT, SERVERS, serve, serve_stdio};
 
 mod http;
 mod pipes;
-
-mod rmcp_server {
-    use rmcp::handler::server::wrapper::Parameters;
-    use rmcp::{tool, tool_router};
-
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
-    pub struct Sum {
-        a: i64,
-        b: i64,
-    }
-
-    #[derive(Clone)]
-    pub struct Adder;
-
-    #[tool_router(server_handler)]
-    impl Adder {
-        /// Adds two numbers.
-        #[tool]
-        fn add(&self, Parameters(Sum { a, b }): Parameters<Sum>) -> String {
-            (a + b).to_string()
-        }
-    }
-}
-
-/// Adds two numbers.
-#[toolbox::tool]
-fn add(a: i64, b: i64) -> i64 {
-    a + b
-}
-
-const SERVERS: [&str; 2] = ["toolbox", "rmcp"];
-
-/// What is sent whatever is read.
-const LIMIT: &str = "echo";
+mod servers;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|own| own != "--bench").collect();
@@ -70,83 +40,6 @@ fn main() {
             rates_stdio();
         }
     }
-}
-
-/// Serves until standard input ends; the first line of the output is the address.
-async fn serve(server: &str) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    println!("{}", listener.local_addr().expect("an address"));
-    let end = async {
-        let mut input = Vec::new();
-        let _ = tokio::task::spawn_blocking(move || {
-            std::io::Read::read_to_end(&mut std::io::stdin(), &mut input)
-        })
-        .await;
-    };
-    if server == "toolbox" {
-        let toolbox = toolbox::ToolBox::from(toolbox::tools![add]);
-        // The pace is a limit of ours alone.
-        let service = toolbox::mcp::Service::new(toolbox).max_calls_per_second(0);
-        service.serve_listener(listener, end).await.expect("it serves");
-        return;
-    }
-    if server == LIMIT {
-        std::thread::spawn(|| echo(listener.into_std().expect("a listener")));
-        end.await;
-        return;
-    }
-    use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-    use rmcp::transport::streamable_http_server::{
-        StreamableHttpServerConfig, StreamableHttpService,
-    };
-    let config = StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
-        .with_json_response(true);
-    let service = StreamableHttpService::new(
-        || Ok(rmcp_server::Adder),
-        NeverSessionManager::default().into(),
-        config,
-    );
-    let router = axum::Router::new().nest_service("/mcp", service);
-    tokio::select! {
-        served = axum::serve(listener, router) => served.expect("it serves"),
-        () = end => {}
-    }
-}
-
-/// Answers each connection on a thread of its own, with no look at what it reads.
-fn echo(listener: std::net::TcpListener) {
-    use std::io::{Read, Write};
-    let body = r#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"5"}],"structuredContent":5,"isError":false}}"#;
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    listener.set_nonblocking(false).expect("an option");
-    for stream in listener.incoming() {
-        let (mut stream, answer) = (stream.expect("a connection"), answer.clone());
-        stream.set_nodelay(true).expect("an option");
-        std::thread::spawn(move || {
-            let mut request = [0; 4096];
-            while matches!(stream.read(&mut request), Ok(1..)) {
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-}
-
-/// Serves over standard streams until the input ends.
-async fn serve_stdio(server: &str) {
-    if server == "toolbox" {
-        let toolbox = toolbox::ToolBox::from(toolbox::tools![add]);
-        toolbox::mcp::serve_stdio(toolbox).await.expect("it serves");
-        return;
-    }
-    use rmcp::ServiceExt;
-    let service = rmcp_server::Adder.serve(rmcp::transport::stdio()).await.expect("a handshake");
-    let _ = service.waiting().await;
 }
 
 /// Makes calls, some at once.
@@ -177,10 +70,10 @@ fn load_stdio(server: &str, at_once: u64) -> f64 {
 
 async fn rates() {
     println!(
-        "{:>11} {:>8} {:>10} {:>8} {:>8} {:>9}",
+        "{:>11} {:>9} {:>10} {:>8} {:>8} {:>9}",
         "connections", "server", "calls/s", "p50 us", "p99 us", "memory KB"
     );
-    for connections in [1, 32, 256] {
+    for connections in [1, 32, 256, 1_000] {
         let mut measured = Vec::new();
         // In turns, so that what else the machine does is shared.
         for _ in 0..3 {
@@ -191,7 +84,7 @@ async fn rates() {
                 served.stop();
             }
         }
-        let mut best = [0.0_f64; 3];
+        let mut best = [0.0_f64; SERVERS.len() + 1];
         for (at, server) in SERVERS.into_iter().chain([LIMIT]).enumerate() {
             let own = measured.iter().filter(|(of, ..)| *of == at);
             let (_, rate, latencies, memory) =
@@ -200,28 +93,28 @@ async fn rates() {
                 |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize].as_micros();
             best[at] = *rate;
             println!(
-                "{connections:>11} {server:>8} {rate:>10.0} {:>8} {:>8} {memory:>9}",
+                "{connections:>11} {server:>9} {rate:>10.0} {:>8} {:>8} {memory:>9}",
                 percentile(0.5),
                 percentile(0.99)
             );
         }
-        println!("{:>11} {:>8} {:>10.2}", "", "ratio", best[0] / best[1]);
+        println!("{:>11} {:>9} {:>10.2}", "", "ratio", best[0] / best[1]);
     }
 }
 
 fn rates_stdio() {
-    println!("{:>11} {:>8} {:>10}", "at once", "server", "calls/s");
+    println!("{:>11} {:>9} {:>10}", "at once", "server", "calls/s");
     for at_once in [1, 32] {
-        let mut best = [0.0_f64; 2];
+        let mut best = [0.0_f64; SERVERS.len()];
         for _ in 0..3 {
             for (at, server) in SERVERS.into_iter().enumerate() {
                 best[at] = best[at].max(load_stdio(server, at_once));
             }
         }
         for (server, rate) in SERVERS.into_iter().zip(best) {
-            println!("{at_once:>11} {server:>8} {rate:>10.0}");
+            println!("{at_once:>11} {server:>9} {rate:>10.0}");
         }
-        println!("{:>11} {:>8} {:>10.2}", "", "ratio", best[0] / best[1]);
+        println!("{:>11} {:>9} {:>10.2}", "", "ratio", best[0] / best[1]);
     }
 }
 

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
 
+use crate::sort::sorted_order;
+
 /// The number of types that are remembered; further ones are looked up each time.
 const SLOTS: usize = 16;
 
@@ -48,7 +50,7 @@ impl Shapes {
 
     fn take(&mut self, map: &Map<String, Value>) {
         if let Some(Value::Object(properties)) = map.get("properties") {
-            self.objects.push(sorted(properties.keys().map(String::as_str).collect()));
+            self.objects.push(sorted(&properties.keys().map(String::as_str).collect::<Vec<_>>()));
         }
         for keyword in ["oneOf", "anyOf"] {
             if let Some(Value::Array(branches)) = map.get(keyword) {
@@ -56,13 +58,13 @@ impl Shapes {
                 for branch in branches.iter().filter_map(Value::as_object) {
                     add_variants(branch, &mut names);
                 }
-                self.choices.push(sorted(names));
+                self.choices.push(sorted(&names));
             }
         }
         // A choice of one value has no list of names.
         let mut names = Vec::new();
         add_variants(map, &mut names);
-        self.choices.push(sorted(names));
+        self.choices.push(sorted(&names));
     }
 
     /// Returns `true` if the fields of a struct are those of an object of the schema.
@@ -98,15 +100,16 @@ impl Shapes {
 
 #[cold]
 fn look_up(names: &[&str], in_schema: &NameLists, slot: &AtomicUsize, address: usize) -> bool {
-    let is_in_schema = in_schema.contains(&sorted(names.to_vec()));
+    let is_in_schema = in_schema.contains(&sorted(names));
     slot.store(address | if is_in_schema { IN_SCHEMA } else { 0 }, Ordering::Relaxed);
     is_in_schema
 }
 
-fn sorted(mut names: Vec<&str>) -> Vec<String> {
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter().map(str::to_owned).collect()
+fn sorted(names: &[&str]) -> Vec<String> {
+    let order = sorted_order(names.len(), &|a, b| names[a].cmp(names[b]));
+    let mut sorted: Vec<String> = order.into_iter().map(|at| names[at].to_owned()).collect();
+    sorted.dedup();
+    sorted
 }
 
 /// Adds the variants of an enum that one branch of a choice describes.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::tools::ToolTable;
+use super::tools::{ToolEntries, ToolTable};
 use super::{BoxSettings, RegisterFault};
 use crate::context::availability::Availability;
 use crate::context::rules::{Rules, ToolRule};
@@ -225,7 +225,7 @@ impl Snapshot {
         self.tools.iter().map(|entry| &entry.tool)
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &ToolEntry> {
+    pub(crate) fn entries(&self) -> ToolEntries<'_> {
         self.tools.iter()
     }
 
@@ -321,7 +321,7 @@ impl Snapshot {
         self.tools.clear();
     }
 
-    pub(super) fn remove(&mut self, is_gone: impl Fn(&Tool) -> bool) {
+    pub(super) fn remove(&mut self, is_gone: &dyn Fn(&Tool) -> bool) {
         let gone: Vec<String> =
             self.tools().filter(|tool| is_gone(tool)).map(|tool| tool.name().to_owned()).collect();
         for name in gone {
@@ -347,24 +347,24 @@ impl Snapshot {
 
     pub(super) fn change_rules(&mut self, change: impl FnOnce(&mut Rules)) {
         change(Arc::make_mut(&mut self.rules));
-        let changed = self.changed_by_rules(self.tools.iter());
+        let changed = self.changed_by_rules(&mut self.tools.iter());
         self.turn(changed);
     }
 
     /// Updates the tools whose permission has changed with one rule.
     fn apply_rule(&mut self, rule: &ToolRule) {
         let changed = match rule.only_name() {
-            Some(name) if !self.renamed => self.changed_by_rules(self.tools.in_any_case(name)),
+            Some(name) if !self.renamed => self.changed_by_rules(&mut self.tools.in_any_case(name)),
             _ => {
                 let is_named = |entry: &&ToolEntry| rule.covers(entry.tool.definition());
-                self.changed_by_rules(self.tools.iter().filter(is_named))
+                self.changed_by_rules(&mut self.tools.iter().filter(is_named))
             }
         };
         self.turn(changed);
     }
 
     /// Returns those of the tools whose permission is no longer that of the rules.
-    fn changed_by_rules<'a>(&self, entries: impl Iterator<Item = &'a ToolEntry>) -> Vec<ToolEntry> {
+    fn changed_by_rules(&self, entries: &mut dyn Iterator<Item = &ToolEntry>) -> Vec<ToolEntry> {
         let is_changed =
             |entry: &&ToolEntry| entry.permitted != self.rules.permit_tool(entry.tool.definition());
         entries.filter(is_changed).cloned().collect()
@@ -380,8 +380,7 @@ impl Snapshot {
 
     /// Returns the definitions that are sent to models to which they are available.
     pub(crate) fn definitions(&self) -> &Definitions {
-        self.definitions
-            .get_or_init(|| self.listed_entries().map(|entry| entry.offered.clone()).collect())
+        self.definitions.get_or_init(|| offered(&mut self.listed_entries()))
     }
 
     /// Returns the deferred tools, whose definitions a model to which they are available receives
@@ -390,8 +389,11 @@ impl Snapshot {
         self.deferred.get_or_init(|| {
             let is_deferred =
                 |entry: &&ToolEntry| entry.permitted && entry.audience() == Visibility::Deferred;
-            let deferred = self.tools.iter().filter(is_deferred);
-            deferred.map(|entry| entry.offered.clone()).collect()
+            offered(&mut self.tools.iter().filter(is_deferred))
         })
     }
+}
+
+fn offered(entries: &mut dyn Iterator<Item = &ToolEntry>) -> Definitions {
+    entries.map(|entry| entry.offered.clone()).collect()
 }

@@ -185,10 +185,14 @@ impl ToolBox {
     /// Makes a change atomically: readers see all of it or nothing.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
         let _writer = self.shared.writer.lock();
-        let mut next = self.shared.current.load().successor();
+        let mut next = self.successor();
         let value = change(&mut next);
         self.publish(next);
         value
+    }
+
+    fn successor(&self) -> Snapshot {
+        self.shared.current.load().successor()
     }
 
     fn publish(&self, next: Snapshot) {
@@ -365,7 +369,7 @@ impl ToolBox {
             return;
         }
         self.change(|next| {
-            next.remove(is_gone);
+            next.remove(&is_gone);
             for tool in tools {
                 next.put_quietly(tool);
             }

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::snapshot::ToolEntry;
-use crate::trie::{KEY_BITS, Key, Trie};
+use crate::trie::{self, KEY_BITS, Key, Trie};
 
 /// An ordered map of tools by name, whose clones share what they have in common.
 ///
@@ -30,6 +30,17 @@ struct Slot {
     entry: ToolEntry,
     /// Another tool of the same hash: one whose name differs in case alone.
     same: Option<Arc<Slot>>,
+}
+
+/// The tools of a table, in order.
+pub(crate) struct ToolEntries<'a>(trie::Iter<'a, Slot>);
+
+impl<'a> Iterator for ToolEntries<'a> {
+    type Item = &'a ToolEntry;
+
+    fn next(&mut self) -> Option<&'a ToolEntry> {
+        self.0.next().map(|own| &own.entry)
+    }
 }
 
 /// A tool and its position.
@@ -159,8 +170,8 @@ impl ToolTable {
     }
 
     /// Returns all tools, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &ToolEntry> {
-        self.by_position.iter().map(|own| &own.entry)
+    pub(super) fn iter(&self) -> ToolEntries<'_> {
+        ToolEntries(self.by_position.iter())
     }
 
     /// Inserts a tool at the position of its name, or at the end.

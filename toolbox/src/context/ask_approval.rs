@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::approval::{ApprovalRequest, Approver, Decision};
 use super::ask::AskError;
@@ -52,20 +51,6 @@ const MAX_ARGUMENTS: usize = 4 << 10;
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AskApproval;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case", tag = "decision")]
-enum Decided {
-    Approve,
-    Deny {
-        #[serde(default)]
-        reason: String,
-    },
-    Edit {
-        arguments: String,
-    },
-    Defer,
-}
 
 impl Approver for AskApproval {
     /// Returns `person`.
@@ -117,18 +102,26 @@ fn form() -> Value {
 }
 
 fn decision(answer: Value) -> Decision {
-    let answer = match answer {
-        Value::String(word) => json!({ "decision": word }),
-        answer => answer,
+    let mut fields = match answer {
+        Value::String(word) => Map::from_iter([("decision".to_owned(), Value::String(word))]),
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     };
-    match serde_json::from_value(answer) {
-        Ok(Decided::Approve) => Decision::Approve,
-        Ok(Decided::Deny { reason }) if reason.is_empty() => {
+    let decided = fields.remove("decision");
+    let reason = fields.remove("reason");
+    let arguments = fields.remove("arguments");
+    match (decided.as_ref().and_then(Value::as_str), reason, arguments) {
+        (Some("approve"), ..) => Decision::Approve,
+        (Some("defer"), ..) => Decision::Defer,
+        (Some("deny"), Some(Value::String(reason)), _) if !reason.is_empty() => {
+            Decision::Deny(reason)
+        }
+        (Some("deny"), None | Some(Value::String(_)), _) => {
             Decision::Deny("the user denied the call".to_owned())
         }
-        Ok(Decided::Deny { reason }) => Decision::Deny(reason),
-        Ok(Decided::Edit { arguments }) => Decision::Edit(Arguments::from(arguments)),
-        Ok(Decided::Defer) => Decision::Defer,
-        Err(_) => Decision::Deny("the user's decision cannot be read".to_owned()),
+        (Some("edit"), _, Some(Value::String(arguments))) => {
+            Decision::Edit(Arguments::from(arguments))
+        }
+        _ => Decision::Deny("the user's decision cannot be read".to_owned()),
     }
 }

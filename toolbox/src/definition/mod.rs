@@ -225,7 +225,7 @@ impl ToolDefinition {
             Some(Value::String(note)) => Some(note),
             Some(Value::Bool(true)) => Some(""),
             _ => {
-                let is_so = self.input_schema.mentions(deprecation::KEYWORD)
+                let is_so = self.input_schema.mentions_deprecation()
                     && deprecation::is_deprecated(&self.input_schema.read());
                 is_so.then(|| text::deprecation_note(&self.description))
             }
@@ -258,12 +258,12 @@ impl ToolDefinition {
 
     /// Returns `true` if the tool, an argument or a value may be deprecated.
     pub(crate) fn may_be_deprecated(&self) -> bool {
-        self.input_schema.mentions(deprecation::KEYWORD) || self.deprecated().is_some()
+        self.input_schema.mentions_deprecation() || self.deprecated().is_some()
     }
 
     /// Returns the deprecated parts of the arguments.
     pub(crate) fn deprecated_parts(&self) -> Vec<DeprecatedPart> {
-        if self.input_schema.mentions(deprecation::KEYWORD) {
+        if self.input_schema.mentions_deprecation() {
             return deprecation::parts_of(&self.input_schema.read());
         }
         Vec::new()

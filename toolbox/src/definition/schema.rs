@@ -11,6 +11,7 @@ use serde::de::DeserializeSeed;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::deprecation;
 use crate::schema::walk;
 
 /// The deepest value that is kept as text. Deeper text could not be read again.
@@ -40,6 +41,8 @@ struct SchemaInner {
     value: OnceLock<Value>,
     /// `true` if it marks a value as secret, once that was asked for.
     has_secrets: OnceLock<bool>,
+    /// `true` if it mentions the keyword of deprecated parts, once that was asked for.
+    mentions_deprecation: OnceLock<bool>,
     /// The names of the fields that may be null, once that was asked for.
     nullable: OnceLock<HashSet<Box<str>>>,
     /// The outputs that were held against it, up to [`FIRST_OUTPUTS`].
@@ -68,8 +71,13 @@ impl Schema {
 }
 
 impl Schema {
+    /// Returns `true` if a keyword of the schema, or a name in it, is that of deprecated parts.
+    pub(crate) fn mentions_deprecation(&self) -> bool {
+        *self.0.mentions_deprecation.get_or_init(|| self.mentions(deprecation::KEYWORD))
+    }
+
     /// Returns `true` if a keyword of the schema, or a name in it, is `word`.
-    pub(crate) fn mentions(&self, word: &str) -> bool {
+    fn mentions(&self, word: &str) -> bool {
         match (&*self.0.text, self.0.value.get()) {
             ("", Some(value)) => {
                 let mut is_there = false;
@@ -144,9 +152,17 @@ impl From<Value> for Schema {
         let is_text = survives_as_text(&value, MAX_DEPTH);
         let text = if is_text { value.to_string().into() } else { Box::default() };
         let value = if is_text { OnceLock::new() } else { OnceLock::from(value) };
-        let (has_secrets, nullable) = (OnceLock::new(), OnceLock::new());
+        let (has_secrets, mentions_deprecation) = (OnceLock::new(), OnceLock::new());
+        let nullable = OnceLock::new();
         let held = AtomicU32::new(0);
-        Self(Arc::new(SchemaInner { text, value, has_secrets, nullable, held }))
+        Self(Arc::new(SchemaInner {
+            text,
+            value,
+            has_secrets,
+            mentions_deprecation,
+            nullable,
+            held,
+        }))
     }
 }
 

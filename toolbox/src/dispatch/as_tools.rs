@@ -1,4 +1,6 @@
 //! Prompts and resources as tools, for hosts and models that know tools only.
+//!
+//! The functions are inline, so that only a program that uses them compiles them.
 
 use std::future::{Future, ready};
 
@@ -27,6 +29,7 @@ struct ListArguments {
     page: Option<usize>,
 }
 
+#[inline]
 fn list_schema(what: &str) -> Value {
     json!({
         "type": "object",
@@ -55,7 +58,12 @@ struct ListedOffer {
 }
 
 /// Returns one page of what is listed under a key.
-fn page(key: &str, all: impl Iterator<Item = ListedOffer>, wanted: &ListArguments) -> ToolResult {
+#[inline]
+fn page(
+    key: &str,
+    all: &mut dyn Iterator<Item = ListedOffer>,
+    wanted: &ListArguments,
+) -> ToolResult {
     let text = wanted.text.trim().to_lowercase();
     let fitting: Vec<ListedOffer> =
         all.filter(|listing| listing.words.to_lowercase().contains(&text)).collect();
@@ -123,6 +131,7 @@ impl Resources {
     /// # }
     /// ```
     #[must_use]
+    #[inline]
     pub fn as_tools(&self) -> Vec<Tool> {
         #[derive(Deserialize)]
         struct ReadArguments {
@@ -136,7 +145,7 @@ impl Resources {
             move |context, wanted: ListArguments| {
                 let all = listed.list().into_iter();
                 let all = all.filter(|resource| context.permits(resource.uri()));
-                ready(page("resources", all.map(|resource| listing(&resource)), &wanted))
+                ready(page("resources", &mut all.map(|resource| listing(&resource)), &wanted))
             },
         );
         let read = reader(
@@ -190,6 +199,7 @@ impl Prompts {
     /// # }
     /// ```
     #[must_use]
+    #[inline]
     pub fn as_tools(&self) -> Vec<Tool> {
         #[derive(Deserialize)]
         struct PromptArguments {
@@ -205,7 +215,7 @@ impl Prompts {
             move |context, wanted: ListArguments| {
                 let all = listed.list().into_iter();
                 let all = all.filter(|prompt| context.permits(prompt.name()));
-                ready(page("prompts", all.map(|prompt| prompt_listing(&prompt)), &wanted))
+                ready(page("prompts", &mut all.map(|prompt| prompt_listing(&prompt)), &wanted))
             },
         );
         let get = reader(
@@ -236,10 +246,12 @@ impl Prompts {
 }
 
 /// Returns `true` if the texts of a resource or prompt come from untrusted sources.
+#[inline]
 fn is_of_others(tool: &Tool) -> bool {
     tool.is_untrusted() || tool.definition().is_untrusted()
 }
 
+#[inline]
 fn listing(resource: &Resource) -> ListedOffer {
     let parts = [
         resource.uri(),
@@ -259,6 +271,7 @@ fn listing(resource: &Resource) -> ListedOffer {
     ListedOffer { words: parts.join("\n"), entry, is_untrusted: is_of_others(&resource.tool) }
 }
 
+#[inline]
 fn prompt_listing(prompt: &Prompt) -> ListedOffer {
     let words = [prompt.name(), prompt.title().unwrap_or_default(), prompt.description()];
     let entry = json!({
@@ -270,6 +283,7 @@ fn prompt_listing(prompt: &Prompt) -> ListedOffer {
 }
 
 /// Returns the contents of a resource as a part of a result.
+#[inline]
 fn part(contents: ResourceContents) -> Content {
     let kind = contents.mime_type.as_deref().unwrap_or_default();
     let media = match (&contents.text, &contents.blob) {
@@ -282,6 +296,7 @@ fn part(contents: ResourceContents) -> Content {
 }
 
 /// Returns messages as parts of a result: one alone as it is, several below their roles.
+#[inline]
 fn spoken(messages: Vec<PromptMessage>) -> Vec<Content> {
     let is_alone = messages.len() == 1;
     let mut parts = Vec::new();

@@ -1,4 +1,6 @@
 //! Sums of what events say was spent.
+//!
+//! The functions are inline, so that only a program that uses them compiles them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,6 +70,7 @@ pub struct LedgerEntry {
 }
 
 impl LedgerEntry {
+    #[inline]
     fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.usage += other.usage;
@@ -76,11 +79,13 @@ impl LedgerEntry {
         self.failed_calls += other.failed_calls;
     }
 
+    #[inline]
     fn of_tokens(requests: u64, usage: &Usage, price: Option<Money>) -> Self {
         let cost = price.map_or_else(|| Cost::unpriced(usage), Cost::new);
         Self { requests, usage: *usage, cost, ..Self::default() }
     }
 
+    #[inline]
     fn of_call(end: &ToolFinished) -> Self {
         Self { calls: 1, failed_calls: u64::from(end.is_error()), ..Self::default() }
     }
@@ -89,18 +94,21 @@ impl LedgerEntry {
 impl Ledger {
     /// Returns a ledger without entries.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns a sink that adds events to the ledger.
     #[must_use]
+    #[inline]
     pub fn sink(&self) -> EventSink {
         let ledger = self.clone();
         EventSink::from_fn(move |event| ledger.add(&event))
     }
 
     /// Adds one event, such as one that was read from a file.
+    #[inline]
     pub fn add(&self, event: &Event) {
         let (entry, model, called) = match &event.kind {
             EventKind::ModelFinished { model, usage, cost, .. } => {
@@ -131,24 +139,28 @@ impl Ledger {
 
     /// Returns the sum of all.
     #[must_use]
+    #[inline]
     pub fn total(&self) -> LedgerEntry {
         self.0.lock().total
     }
 
     /// Returns the sums by the id of the principal; calls for none are under an empty name.
     #[must_use]
+    #[inline]
     pub fn by_principal(&self) -> BTreeMap<String, LedgerEntry> {
         self.0.lock().principals.clone()
     }
 
     /// Returns the sums by the name of the model that replied.
     #[must_use]
+    #[inline]
     pub fn by_model(&self) -> BTreeMap<String, LedgerEntry> {
         self.0.lock().models.clone()
     }
 
     /// Returns the sums by the name of the agent, without those below it.
     #[must_use]
+    #[inline]
     pub fn by_agent(&self) -> BTreeMap<String, LedgerEntry> {
         self.0.lock().agents.clone()
     }
@@ -156,11 +168,13 @@ impl Ledger {
     /// Returns the sums by tool: its calls, and for an agent that was called as one, what it and
     /// the agents below it spent.
     #[must_use]
+    #[inline]
     pub fn by_tool(&self) -> BTreeMap<String, LedgerEntry> {
         self.0.lock().tools.clone()
     }
 }
 
+#[inline]
 fn put(entries: &mut BTreeMap<String, LedgerEntry>, name: &str, entry: &LedgerEntry) {
     let is_room = entries.len() < MAX_NAMES || entries.contains_key(name);
     let name = if is_room { name } else { "*" };
@@ -173,6 +187,7 @@ fn put(entries: &mut BTreeMap<String, LedgerEntry>, name: &str, entry: &LedgerEn
 }
 
 impl fmt::Debug for Ledger {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ledger").field("total", &self.total()).finish_non_exhaustive()
     }

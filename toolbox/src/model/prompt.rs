@@ -9,6 +9,7 @@ use super::reply::Part;
 use super::request::ModelRequest;
 use crate::call::{Content, ToolResult};
 use crate::dialect::Dialect;
+use crate::sort::sorted_order;
 
 /// Options that change the choice of the next token, and nothing that a service caches.
 const SAMPLING: [&str; 12] = [
@@ -97,9 +98,9 @@ fn split_options(options: &Map<String, Value>) -> (SortedOptions<'_>, SortedOpti
 struct SortedOptions<'a>(Options<'a>);
 
 impl<'a> SortedOptions<'a> {
-    fn new(mut options: Options<'a>) -> Self {
-        options.sort_unstable_by_key(|(name, _)| *name);
-        Self(options)
+    fn new(options: Options<'a>) -> Self {
+        let order = sorted_order(options.len(), &|a, b| options[a].0.cmp(options[b].0));
+        Self(order.into_iter().map(|at| options[at]).collect())
     }
 
     fn is_empty(&self) -> bool {

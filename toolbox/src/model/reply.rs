@@ -29,6 +29,20 @@ pub struct Reply {
     pub finish: Finish,
 }
 
+/// The calls among parts, in order.
+struct CallsOf<'a>(std::slice::Iter<'a, Part>);
+
+impl<'a> Iterator for CallsOf<'a> {
+    type Item = &'a ToolCall;
+
+    fn next(&mut self) -> Option<&'a ToolCall> {
+        self.0.find_map(|part| match part {
+            Part::Call { call, .. } => Some(call),
+            _ => None,
+        })
+    }
+}
+
 impl Reply {
     /// Returns a reply of parts; it has calls to run, or is an answer.
     #[must_use]
@@ -74,10 +88,7 @@ impl Reply {
 
     /// Returns the calls, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Call { call, .. } => Some(call),
-            _ => None,
-        })
+        CallsOf(self.parts.iter())
     }
 
     /// Returns `true` if no part of it can be sent back to a service.

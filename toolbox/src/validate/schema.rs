@@ -409,5 +409,5 @@ pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
 
 /// Returns the first few values as JSON, separated by commas.
 pub(super) fn value_list(values: &[&Value]) -> String {
-    list(values.iter().map(|value| quote(&value.to_string(), 60)))
+    list(&mut values.iter().map(|value| quote(&value.to_string(), 60)))
 }

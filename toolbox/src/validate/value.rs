@@ -24,7 +24,7 @@ pub(super) fn show(node: Node<'_>) -> String {
         },
         JsonKind::Object if node.fields().next().is_none() => "an empty object".to_owned(),
         JsonKind::Object => {
-            let keys = list(node.fields().take(13).map(|(key, _)| key.string().into_owned()));
+            let keys = list(&mut node.fields().take(13).map(|(key, _)| key.string().into_owned()));
             quote(&format!("an object with {keys}"), RECEIVED)
         }
         JsonKind::String if holds_json(node) => "a string that holds JSON".to_owned(),

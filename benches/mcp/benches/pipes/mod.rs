@@ -49,6 +49,14 @@ impl Pipes {
         assert!(self.line.contains(text), "{}", self.line);
     }
 
+    /// The memory in use, in kilobytes.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    }
+
     pub fn stop(self) {
         let Self { mut child, input, .. } = self;
         drop(input);

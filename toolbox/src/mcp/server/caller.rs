@@ -101,11 +101,19 @@ impl ClientClaims {
     }
 
     fn supports(&self, capability: &str) -> bool {
-        self.capability(&path(capability)).is_some()
+        match capability.split_once('.') {
+            None => self.capability(&[capability]),
+            Some((family, kind)) if family == "extensions" || !kind.contains('.') => {
+                self.capability(&[family, kind])
+            }
+            Some(_) => self.capability(&path(capability)),
+        }
+        .is_some()
     }
 
     /// Returns the value of a capability by its keys, unless it says that there is none.
     fn capability(&self, path: &[&str]) -> Option<&Value> {
+        self.capabilities.as_object().filter(|all| !all.is_empty())?;
         path.iter()
             .try_fold(&self.capabilities, |within, part| within.get(part))
             .filter(|found| !matches!(found, Value::Null | Value::Bool(false)))
@@ -352,4 +360,38 @@ pub(super) fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
         tracestate: text("tracestate", 512),
         baggage: text("baggage", 8192),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_capability_is_found_by_its_keys() {
+        let info = json!({"name": "client", "version": "1"});
+        let claims = |capabilities| {
+            ClientClaims::read(&info, capabilities, ProtocolVersion::V2025_11_25).expect("claims")
+        };
+        let some = claims(json!({
+            "sampling": {},
+            "elicitation": {"url": {}},
+            "extensions": {"example.com/a.b": {}},
+            "experimental": {"deep": {"deeper": {}, "never": false}},
+        }));
+        for there in [
+            "sampling",
+            "elicitation.url",
+            "extensions.example.com/a.b",
+            "experimental.deep.deeper",
+        ] {
+            assert!(some.supports(there), "{there}");
+            assert!(!claims(json!({})).supports(there), "{there}");
+        }
+        for missing in ["", "roots", "elicitation.form", "experimental.deep.never", "sampling.a.b"]
+        {
+            assert!(!some.supports(missing), "{missing}");
+        }
+    }
 }

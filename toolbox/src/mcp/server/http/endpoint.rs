@@ -153,9 +153,7 @@ impl Endpoint {
         principal: Option<Principal>,
         whole: impl FnOnce(),
     ) -> Result<Response, Refusal> {
-        if !headers::accepts(headers, "application/json")
-            || !headers::accepts(headers, "text/event-stream")
-        {
+        if !headers::accepts_answers(headers) {
             let text = "the Accept header has to take both application/json and text/event-stream: name them, or send `*/*`";
             return Err(Refusal::Text(StatusCode::NOT_ACCEPTABLE, text.into()));
         }

@@ -28,6 +28,16 @@ pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a 
     headers.get(name)?.to_str().ok()
 }
 
+/// The `Accept` that clients send, as the protocol has it.
+const BOTH_TYPES: &[u8] = b"application/json, text/event-stream";
+
+/// Returns whether `Accept` takes both an answer and a stream of events.
+pub(super) fn accepts_answers(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    let is_usual = matches!((values.next(), values.next()), (Some(own), None) if own == BOTH_TYPES);
+    is_usual || (accepts(headers, "application/json") && accepts(headers, "text/event-stream"))
+}
+
 /// Returns whether `Accept` takes a media type, by its name or by a range such as `*/*`, of which
 /// the narrowest decides. Without the header every type is taken.
 pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
@@ -292,5 +302,31 @@ impl ParamHeader {
             Self::collect(schema, path, found);
             path.pop();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepting(values: &[&'static str]) -> bool {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(header::ACCEPT, header::HeaderValue::from_static(value));
+        }
+        accepts_answers(&headers)
+    }
+
+    #[test]
+    fn an_answer_needs_both_types() {
+        const USUAL: &str = "application/json, text/event-stream";
+        assert!(accepting(&[]));
+        assert!(accepting(&[USUAL]));
+        assert!(accepting(&["text/event-stream, application/json"]));
+        assert!(accepting(&["application/json", "text/event-stream"]));
+        assert!(accepting(&["*/*"]));
+        assert!(!accepting(&["application/json"]));
+        assert!(!accepting(&["application/json, text/event-stream;q=0"]));
+        assert!(!accepting(&["application/json;q=0", "text/event-stream"]));
     }
 }
