@@ -90,7 +90,7 @@ type Options<'a> = Vec<(&'a String, &'a Value)>;
 fn split_options(options: &Map<String, Value>) -> (SortedOptions<'_>, SortedOptions<'_>) {
     let (sampling, others): (Options<'_>, Options<'_>) =
         options.iter().partition(|(name, _)| SAMPLING.contains(&name.as_str()));
-    (SortedOptions::new(sampling), SortedOptions::new(others))
+    (SortedOptions::new(&sampling), SortedOptions::new(&others))
 }
 
 /// Options by name, so that the order in which they were set does not matter.
@@ -98,7 +98,7 @@ fn split_options(options: &Map<String, Value>) -> (SortedOptions<'_>, SortedOpti
 struct SortedOptions<'a>(Options<'a>);
 
 impl<'a> SortedOptions<'a> {
-    fn new(options: Options<'a>) -> Self {
+    fn new(options: &Options<'a>) -> Self {
         let order = sorted_order(options.len(), &|a, b| options[a].0.cmp(options[b].0));
         Self(order.into_iter().map(|at| options[at]).collect())
     }
