@@ -104,7 +104,7 @@ export function register(program, session) {
     await page.getByRole("searchbox").fill("pause me");
     await page.getByRole("button", { name: "Pause" }).click();
     await make(session, "echo", { text: "pause me" });
-    await page.getByText(/; [1-9]\d* events later/).waitFor();
+    await page.getByText(/; [1-9][\d,]* events later/).waitFor();
     assert.equal(await rows(page).count(), 0);
     await page.getByRole("button", { name: "Go on" }).click();
     await rows(page).first().waitFor();
