@@ -287,7 +287,7 @@ export function register() {
     await rows(page, "Frames").filter({ hasText: "notifications/progress" }).nth(2).waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     await call(other);
-    await page.getByText(/; [1-9]\d* later/).waitFor();
+    await page.getByText(/; [1-9][\d,]* later/).waitFor();
     assert.equal(await rows(page, "Frames").count(), 3);
     await page.getByRole("button", { name: "Go on" }).click();
     await rows(page, "Frames").nth(5).waitFor();
