@@ -75,12 +75,18 @@ impl Model for Counted {
     }
 }
 
-/// Returns a tool that counts its runs.
+/// Returns a tool that counts its runs: calls whose arguments are refused do not run.
 fn counting(tool: Tool, ran: &Calls) -> Tool {
     let (name, ran) = (tool.name().to_owned(), Arc::clone(ran));
     tool.layer(move |next| {
-        *ran.lock().unwrap().entry(name.clone()).or_default() += 1;
-        next.run()
+        let (name, ran) = (name.clone(), Arc::clone(&ran));
+        async move {
+            let result = next.run().await;
+            if !result.is_error() {
+                *ran.lock().unwrap().entry(name).or_default() += 1;
+            }
+            result
+        }
     })
 }
 
