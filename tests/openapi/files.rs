@@ -113,6 +113,15 @@ fn the_files_of_the_folder_are_part_of_the_description() {
     check_pets(&built(open.credential("key", key)));
 }
 
+#[test]
+fn a_link_leads_to_a_description_with_its_files() {
+    let folder = written(&PETS);
+    let elsewhere = Scratch::new();
+    let link = elsewhere.path().join("pets.yaml");
+    std::os::unix::fs::symlink(folder.path().join("openapi.yaml"), &link).unwrap();
+    check_pets(&built(OpenApi::read(link).unwrap()));
+}
+
 #[tokio::test]
 async fn the_files_of_the_origin_are_part_of_a_fetched_description() {
     let server = Server::start(|request| {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::text::shown;
 
-/// The longest description that is read, in bytes.
-const MAX_BYTES: usize = 64 << 20;
+/// The longest description that is read, in bytes, with its files.
+pub(crate) const MAX_BYTES: usize = 64 << 20;
 /// The most values of a description in YAML.
 const MAX_NODES: usize = 4_000_000;
 /// The depth to which a description nests.
@@ -85,7 +85,7 @@ impl Document {
         if text.len() > MAX_BYTES {
             return Err(ReadError::TooLong(text.len()));
         }
-        Self::new(value_of(text).map_err(ReadError::Syntax)?)
+        Self::of_files(value_of(text).map_err(ReadError::Syntax)?, BTreeMap::new())
     }
 
     /// Returns a description that its files stand in.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use toolbox::builtin::http::GuardedClient;
 use url::Url;
 
-use crate::document::{Document, ReadError, value_of};
+use crate::document::{Document, MAX_BYTES, ReadError, value_of};
 use crate::openapi::fetched;
 use crate::text::shown;
 
@@ -16,8 +16,6 @@ use crate::text::shown;
 const FILES: &str = "x-toolbox-files";
 /// The most files of a description.
 const MAX_FILES: usize = 1_000;
-/// The most bytes of all files of a description.
-const MAX_BYTES: usize = 64 << 20;
 /// The time in which the other files of a description are fetched.
 const MAX_TIME: Duration = Duration::from_secs(60);
 
@@ -30,9 +28,11 @@ struct Files {
     bytes: usize,
 }
 
-/// Reads a description and the files below `folder` that it refers to.
-pub(crate) fn read(path: &Path, folder: &Path) -> Result<Document, ReadError> {
+/// Reads a description and the files that it refers to: those below `folder`, or else below its own.
+pub(crate) fn read(path: &Path, folder: Option<&Path>) -> Result<Document, ReadError> {
+    // By its own name: a link to it may stand in another folder than its files.
     let path = path.canonicalize().map_err(ReadError::Io)?;
+    let folder = folder.or(path.parent()).unwrap_or(&path);
     let folder = folder.canonicalize().map_err(ReadError::Io)?;
     let text = std::fs::read_to_string(&path).map_err(ReadError::Io)?;
     let Ok(url) = Url::from_file_path(&path) else { return Document::parse(&text) };
@@ -128,9 +128,10 @@ impl Files {
         }
     }
 
-    fn keep(&mut self, url: Url, value: Value) {
-        each_reference(&value, &mut |reference| {
+    fn keep(&mut self, url: Url, mut value: Value) {
+        replace_references(&mut value, &mut |reference| {
             self.wanted.extend(location(&url, reference).map(|(file, _)| file));
+            None
         });
         self.known.insert(url.clone(), Ok(self.read.len()));
         self.read.push((url, value));
@@ -192,21 +193,7 @@ fn stem(url: &Url) -> String {
     stem.chars().map(own).collect()
 }
 
-fn each_reference(value: &Value, seen: &mut dyn FnMut(&str)) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| each_reference(item, seen)),
-        Value::Object(map) => {
-            for (key, item) in map {
-                match item {
-                    Value::String(reference) if key == "$ref" => seen(reference),
-                    _ => each_reference(item, seen),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
+/// Shows all references of a value, and replaces those that have another.
 fn replace_references(value: &mut Value, replaced: &mut dyn FnMut(&str) -> Option<String>) {
     match value {
         Value::Array(items) => {

@@ -11,7 +11,7 @@ use url::{Origin, Url};
 use crate::api::Api;
 use crate::call::Connection;
 use crate::credential::{Credential, Scheme};
-use crate::document::{Document, ReadError};
+use crate::document::{Document, MAX_BYTES, ReadError};
 use crate::files;
 use crate::maker::Maker;
 use crate::operation::server_of;
@@ -135,9 +135,7 @@ impl OpenApi {
     ///
     /// [`ReadError`] as by [`parse`](Self::parse), or if the file cannot be read.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ReadError> {
-        let path = path.as_ref();
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        Self::read_within(path, folder.unwrap_or(Path::new(".")))
+        files::read(path.as_ref(), None).map(Self::of)
     }
 
     /// Reads a description as [`read`](Self::read) does, with files that it refers to in another
@@ -150,7 +148,7 @@ impl OpenApi {
         path: impl AsRef<Path>,
         folder: impl AsRef<Path>,
     ) -> Result<Self, ReadError> {
-        files::read(path.as_ref(), folder.as_ref()).map(Self::of)
+        files::read(path.as_ref(), Some(folder.as_ref())).map(Self::of)
     }
 
     /// Fetches a description. Its tools may reach its own host and port, whatever their address,
@@ -168,7 +166,7 @@ impl OpenApi {
     pub async fn fetch(url: &str) -> Result<Self, ReadError> {
         let failed = |why: String| ReadError::Fetch(why);
         let parsed = parsed(url).map_err(|error| failed(error.to_string()))?;
-        let client = GuardedClient::new().max_bytes(64 << 20).allow_origin(url);
+        let client = GuardedClient::new().max_bytes(MAX_BYTES).allow_origin(url);
         let client = client.map_err(|error| failed(error.to_string()))?;
         let text = fetched(&client, &parsed).await.map_err(failed)?;
         let mut own = Self::of(files::fetch(&parsed, &text, &client).await?);

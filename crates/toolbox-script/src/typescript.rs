@@ -182,7 +182,8 @@ impl<'s> Types<'s> {
                     self.marks.insert(start);
                 }
             }
-            at += word.len() + 1;
+            at += word.len();
+            at += text[at..].chars().next().map_or(0, char::len_utf8);
         }
     }
 
