@@ -61,6 +61,12 @@ return new Q().h + new Q().f(1)",
     ("return true ? ((a): number => a)(1) : 2", "1"),
     ("return (await Promise.all([1, 2].map((n: number): Promise<string> => tools.twice({ n })))).join<string>()", "2,4"),
     ("const n: number = Number(await (tools as any).twice({ n: 4 })); return n", "8"),
+    ("class A { private /* é */ readonly x: number = 1; static /* : ? */ y?: number = 2 }\nreturn new A().x + A.y!", "3"),
+    ("let x: any; (x as number) = 3; (x!) += 1; return x", "4"),
+    ("const o = { f<T>(x: T) { return x } }; return o?.f?.<string>('a') + o!.f<Map<string, number[]>>(1 as any)", "a1"),
+    ("const f = (a = 1 as number, { b }: { b?: number } = {}, ...[c]: number[]) => a + (b ?? c!); return f(1, {}, 2)", "3"),
+    ("const tag = <T>(s: TemplateStringsArray, x: T): T => x; return tag<number>`${5 as number}`", "5"),
+    ("class B<in out T extends object = {}> { static { const a: number = 1 } get v(): number { return 6 } } return new B<{}>().v", "6"),
     ("return /a as b/.source + `${1 as number} as x` + 'x as y' // z as w", "a as b1 as xx as y"),
 ];
 
