@@ -28,7 +28,7 @@ struct Files {
     bytes: usize,
 }
 
-/// Reads a description and the files that it refers to: those below `folder`, or else below its own.
+/// Reads a description and the files that it refers to, below `folder` or else its own folder.
 pub(crate) fn read(path: &Path, folder: Option<&Path>) -> Result<Document, ReadError> {
     // By its own name: a link to it may stand in another folder than its files.
     let path = path.canonicalize().map_err(ReadError::Io)?;
