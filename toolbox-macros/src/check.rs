@@ -334,13 +334,16 @@ fn options(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
 
 fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let (name, tool) = (&argument.name, model.label());
-    if let Type::Reference(reference) = &argument.ty
-        && reference.mutability.is_some()
-    {
-        let shared = format!("&{}", type_text(&reference.elem));
+    if let Some(shared) = literal::without_mutable_references(&argument.ty) {
+        let shared = type_text(&shared);
         errors
             .error(&argument.ty, format!("argument `{name}` of {tool} is borrowed mutably"))
-            .help(format!("take it by value or by shared reference: `{name}: {shared}`"))
+            .help(match &argument.ty {
+                Type::Reference(_) => {
+                    format!("take it by value or by shared reference: `{name}: {shared}`")
+                }
+                _ => format!("take what it holds by value, or text lent: `{name}: {shared}`"),
+            })
             .note("the value is lent from the model's call for as long as the tool runs; nothing reads it back");
     }
     supplied(argument, model, errors);

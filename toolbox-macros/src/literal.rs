@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{GenericArgument, Lit, PathArguments, Type};
+use syn::{GenericArgument, Lit, PathArguments, Type, parse_quote};
 
 use crate::args::{self, Range};
 use crate::model::type_text;
@@ -241,6 +241,44 @@ pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
             .find_map(|name| generic(ty, name))
             .and_then(borrowed_for_ever),
     }
+}
+
+/// Returns an argument's type with what may be taken in place of its mutable references, if its spelling has
+/// one.
+///
+/// The argument itself may be a shared reference. Within it only text is lent.
+pub(crate) fn without_mutable_references(ty: &Type) -> Option<Type> {
+    let mut found = false;
+    let shared = match ty {
+        Type::Reference(outer) => {
+            found = outer.mutability.is_some();
+            let mut shared = outer.clone();
+            shared.mutability = None;
+            *shared.elem = owned_parts((*shared.elem).clone(), &mut found);
+            Type::Reference(shared)
+        }
+        _ => owned_parts(ty.clone(), &mut found),
+    };
+    found.then_some(shared)
+}
+
+/// Replaces mutable references by what they point at: text lent, a slice as a `Vec`, all else by value.
+fn owned_parts(ty: Type, found: &mut bool) -> Type {
+    each_part(ty, &mut |part| {
+        let Type::Reference(reference) = part else { return None };
+        reference.mutability?;
+        *found = true;
+        let text = matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("str"));
+        let inner = owned_parts((*reference.elem).clone(), found);
+        Some(match inner {
+            inner if text => parse_quote!(&#inner),
+            Type::Slice(slice) => {
+                let items = &slice.elem;
+                parse_quote!(Vec<#items>)
+            }
+            inner => inner,
+        })
+    })
 }
 
 /// Returns the trait object in an argument's type: by itself, after `&`, in a `State`, or in
