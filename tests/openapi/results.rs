@@ -120,6 +120,125 @@ async fn a_next_page_is_told_in_the_arguments_of_the_tool() {
 }
 
 #[tokio::test]
+async fn a_next_page_is_found_in_the_body() {
+    let query = |name: &str, of: &str| json!({"name": name, "in": "query", "schema": {"type": of}});
+    let page = query("page", "integer");
+
+    for (parameters, body, expected) in [
+        // A value for an argument, at the top or below.
+        (
+            json!([query("cursor", "string")]),
+            json!({"items": [], "next_cursor": "abc="}),
+            r#"{"cursor":"abc="}"#,
+        ),
+        (
+            json!([query("cursor", "string")]),
+            json!({"response_metadata": {"next_cursor": "abc="}}),
+            r#"{"cursor":"abc="}"#,
+        ),
+        (
+            json!([query("pageToken", "string")]),
+            json!({"nextPageToken": "t"}),
+            r#"{"pageToken":"t"}"#,
+        ),
+        (json!([query("NextToken", "string")]), json!({"NextToken": "t"}), r#"{"NextToken":"t"}"#),
+        (
+            json!([query("start_cursor", "string")]),
+            json!({"next_cursor": "c"}),
+            r#"{"start_cursor":"c"}"#,
+        ),
+        (
+            json!([query("continue", "string")]),
+            json!({"metadata": {"continue": "k"}}),
+            r#"{"continue":"k"}"#,
+        ),
+        (json!([query("cursor", "string")]), json!({"cursor": "c"}), r#"{"cursor":"c"}"#),
+        (
+            json!([query("after", "string")]),
+            json!({"pageInfo": {"hasNextPage": true, "endCursor": "e"}}),
+            r#"{"after":"e"}"#,
+        ),
+        (json!([page]), json!({"pagination": {"page": 2, "next_page": 3}}), r#"{"page":3}"#),
+        (
+            json!([query("offset", "string")]),
+            json!({"next_page": {"offset": "o", "path": "/y?offset=o"}}),
+            r#"{"offset":"o"}"#,
+        ),
+        (
+            json!([query("start_cursor", "string"), query("end_cursor", "string")]),
+            json!({"next_cursor": "c"}),
+            "",
+        ),
+        // A link.
+        (json!([page]), json!({"next": "/x?page=3"}), r#"{"page":3}"#),
+        (
+            json!([page]),
+            json!({"links": {"pages": {"next": "?page=3&per_page=1"}}}),
+            r#"{"page":3}"#,
+        ),
+        (json!([page]), json!({"_links": {"next": {"href": "/x?page=3"}}}), r#"{"page":3}"#),
+        (json!([page]), json!({"@odata.nextLink": "/x?page=3"}), r#"{"page":3}"#),
+        (json!([page]), json!({"next_page_uri": "/x?page=3"}), r#"{"page":3}"#),
+        // The last item.
+        (
+            json!([query("starting_after", "string")]),
+            json!({"has_more": true, "data": [{"id": "a"}, {"id": "b"}]}),
+            r#"{"starting_after":"b"}"#,
+        ),
+        (
+            json!([query("after", "string")]),
+            json!({"has_more": true, "last_id": "z", "data": [{"id": "a"}]}),
+            r#"{"after":"z"}"#,
+        ),
+        // No further page, or none that the tool could get.
+        (json!([query("cursor", "string")]), json!({"next_cursor": ""}), ""),
+        (json!([query("cursor", "string")]), json!({"next_cursor": null}), ""),
+        (json!([query("cursor", "string")]), json!({"next_cursor": "x".repeat(2_001)}), ""),
+        (json!([query("cursor", "string")]), json!({"next_cursor": "c", "has_more": false}), ""),
+        (json!([query("cursor", "string")]), json!({"items": [{"next_cursor": "c"}]}), ""),
+        (
+            json!([query("starting_after", "string")]),
+            json!({"has_more": false, "data": [{"id": "b"}]}),
+            "",
+        ),
+        (
+            json!([query("starting_after", "string")]),
+            json!({"has_more": true, "data": [{"id": "b"}], "more": [{"id": "c"}]}),
+            "",
+        ),
+        (json!([page]), json!({"page": 2}), ""),
+        (json!([page]), json!({"next": "/y?page=3"}), ""),
+        (json!([page]), json!({"next": "https://other.example/x?page=3"}), ""),
+        (json!([page]), json!({"next": "/x?page=2"}), ""),
+        (json!([page]), json!({"a": {"b": {"c": {"d": {"next_page": 3}}}}}), ""),
+        (json!([query("id", "string")]), json!({"next_id": "7", "next": {"id": "7"}}), ""),
+        (json!([]), json!({"next_cursor": "c"}), ""),
+    ] {
+        let text = body.to_string();
+        let server = Server::start(move |_| raw(200, JSON, &text)).await;
+        let open = of_one("get", "/x", &json!({"parameters": parameters})).base_url(&server.url);
+        let has_page = parameters[0]["name"] == "page";
+        let arguments = if has_page { json!({"page": 2}) } else { json!({}) };
+        let result = call(open, &arguments).await;
+        assert_eq!(result.structured_content(), Some(body.clone()));
+        let note = result.content().get(1).and_then(Content::as_text);
+        let told = format!("[there is a next page: call again with {expected}]");
+        assert_eq!(note, Some(&*told).filter(|_| !expected.is_empty()), "{parameters} {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_next_page_is_one_of_a_property_of_the_body() {
+    let schema = json!({"type": "object", "properties": {"cursor": {"type": "string"}}});
+    let operation = json!({"requestBody": {"content": {"application/json": {"schema": schema}}}});
+    let server = Server::start(|_| raw(200, JSON, r#"{"next_cursor":"c"}"#)).await;
+    let open = of_one("post", "/x", &operation).base_url(&server.url);
+    let result = call(open, &json!({"cursor": "b"})).await;
+    let note = result.content().get(1).and_then(Content::as_text);
+    assert_eq!(note, Some(r#"[there is a next page: call again with {"cursor":"c"}]"#));
+}
+
+#[tokio::test]
 async fn a_short_wait_is_waited_for() {
     for (method, status, wait, most, requests) in [
         ("get", 429, "0", 30, 2),

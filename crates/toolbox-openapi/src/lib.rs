@@ -62,6 +62,7 @@ mod media;
 mod names;
 mod openapi;
 mod operation;
+mod pages;
 mod report;
 mod request;
 mod response;

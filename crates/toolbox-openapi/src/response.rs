@@ -8,9 +8,8 @@ use toolbox::call::IntoToolResult as _;
 use toolbox::{Content, ToolError, ToolResult};
 use url::Url;
 
-use crate::arguments::{Argument, Source};
+use crate::arguments::Argument;
 use crate::media::{MediaKind, essence};
-use crate::operation::Location;
 use crate::text::{cut, quoted, shown, visible};
 
 /// The largest image or sound that is returned, in bytes.
@@ -43,8 +42,11 @@ impl Answer<'_> {
         let kind = essence(self.response.header("content-type").unwrap_or_default());
         let bytes = self.response.body.len();
         if bytes == 0 {
-            return self
-                .with_notes(ToolResult::new(format!("done: {}", named(status))), Vec::new());
+            let note = self.next_page(None);
+            return with_notes(
+                ToolResult::new(format!("done: {}", named(status))),
+                note.as_slice(),
+            );
         }
         let is_media =
             kind.starts_with("image/") && kind != "image/svg+xml" || kind.starts_with("audio/");
@@ -85,26 +87,15 @@ impl Answer<'_> {
         let result = match value {
             Some(mut value) => {
                 self.clean(&mut value);
+                notes.extend(self.next_page(Some(&value)));
                 ToolResult::new(value.to_string()).with_structured_content(value)
             }
-            None => ToolResult::new(visible(&text)),
+            None => {
+                notes.extend(self.next_page(None));
+                ToolResult::new(visible(&text))
+            }
         };
-        self.with_notes(result, notes)
-    }
-
-    /// Adds notes for the model, as a part of their own.
-    fn with_notes(&self, result: ToolResult, mut notes: Vec<String>) -> ToolResult {
-        notes.extend(self.next_page());
-        if notes.is_empty() {
-            return result;
-        }
-        let mut parts = result.content().to_vec();
-        parts.push(Content::text(format!("[{}]", notes.join("; "))));
-        let whole = parts.into_tool_result();
-        match result.structured_content() {
-            Some(value) => whole.with_structured_content(value),
-            None => whole,
-        }
+        with_notes(result, &notes)
     }
 
     /// Returns the body as text, without credentials.
@@ -123,48 +114,8 @@ impl Answer<'_> {
         }
     }
 
-    fn masked(&self, text: &str) -> String {
+    pub(crate) fn masked(&self, text: &str) -> String {
         self.hidden.iter().fold(text.to_owned(), |text, (value, shown)| text.replace(value, shown))
-    }
-
-    /// Returns how to get the next page, if the response links to one (RFC 8288).
-    fn next_page(&self) -> Option<String> {
-        let links = self.response.headers.iter().filter(|(name, _)| name == "link");
-        let target =
-            links.flat_map(|(_, value)| links_of(value)).find_map(|(url, relations)| {
-                relations
-                    .split_ascii_whitespace()
-                    .any(|one| one.eq_ignore_ascii_case("next"))
-                    .then_some(url)
-            })?;
-        let next = Url::parse(&self.response.url).ok()?.join(target).ok()?;
-        if next.origin() != self.sent.origin() || next.path() != self.sent.path() {
-            return Some(format!(
-                "the next page is at {}",
-                shown(&self.masked(&without_query(next.as_str())))
-            ));
-        }
-        let mut changed = Map::new();
-        for (name, value) in next.query_pairs() {
-            let argument = self.arguments.iter().find(|own| {
-                matches!(&own.source, Source::Parameter(own) if own.location == Location::Query && own.name == name)
-            });
-            let Some(argument) = argument else { continue };
-            let value = self.masked(&value);
-            let is_same = self
-                .values
-                .get(&argument.name)
-                .is_some_and(|own| crate::style::plain(own) == value);
-            if !is_same {
-                let number = matches!(&argument.source, Source::Parameter(own) if own.schema["type"] == "integer")
-                    .then(|| value.parse::<i64>().ok());
-                let value =
-                    number.flatten().map_or_else(|| Value::from(cut(&value, 500)), Value::from);
-                changed.insert(argument.name.clone(), value);
-            }
-        }
-        (!changed.is_empty())
-            .then(|| format!("there is a next page: call again with {}", Value::Object(changed)))
     }
 
     fn failure(self) -> ToolResult {
@@ -213,6 +164,20 @@ impl Answer<'_> {
     }
 }
 
+/// Adds notes for the model, as a part of their own.
+fn with_notes(result: ToolResult, notes: &[String]) -> ToolResult {
+    if notes.is_empty() {
+        return result;
+    }
+    let mut parts = result.content().to_vec();
+    parts.push(Content::text(format!("[{}]", notes.join("; "))));
+    let whole = parts.into_tool_result();
+    match result.structured_content() {
+        Some(value) => whole.with_structured_content(value),
+        None => whole,
+    }
+}
+
 /// Returns the members of problem details (RFC 9457), and the texts of other errors that are
 /// common.
 fn details(body: &Value) -> String {
@@ -242,24 +207,7 @@ fn details(body: &Value) -> String {
     lines.join("\n")
 }
 
-/// Returns the targets and relations of a `Link` header.
-fn links_of(header: &str) -> Vec<(&str, &str)> {
-    let mut links = Vec::new();
-    let mut rest = header;
-    while let Some((_, tail)) = rest.split_once('<') {
-        let Some((target, tail)) = tail.split_once('>') else { break };
-        let end = tail.find(",<").or_else(|| tail.find(", <")).unwrap_or(tail.len());
-        let relation = tail[..end].split(';').find_map(|part| {
-            let (name, value) = part.split_once('=')?;
-            name.trim().eq_ignore_ascii_case("rel").then(|| value.trim().trim_matches('"'))
-        });
-        links.extend(relation.filter(|_| !target.contains('<')).map(|own| (target, own)));
-        rest = &tail[end..];
-    }
-    links
-}
-
-fn without_query(url: &str) -> String {
+pub(crate) fn without_query(url: &str) -> String {
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
