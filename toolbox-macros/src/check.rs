@@ -344,7 +344,10 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
                 }
                 _ => format!("take what it holds by value, or text lent: `{name}: {shared}`"),
             })
-            .note("the value is lent from the model's call for as long as the tool runs; nothing reads it back");
+            .note(match literal::supplied(&argument.ty) {
+                Some(_) => "what the program supplies is shared with other calls: change what is behind a lock",
+                None => "the value is lent from the model's call for as long as the tool runs; nothing reads it back",
+            });
     }
     supplied(argument, model, errors);
     if literal::mentions_impl(&argument.ty) {

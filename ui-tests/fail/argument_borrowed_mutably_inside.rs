@@ -1,4 +1,4 @@
-use toolbox::tool;
+use toolbox::{State, tool};
 
 /// Joins words.
 #[tool]
@@ -22,6 +22,12 @@ fn add(rows: &mut Vec<&mut [f64]>) -> usize {
 #[tool]
 fn cut(word: &mut str) -> usize {
     word.len()
+}
+
+/// Counts.
+#[tool]
+fn next(counter: &mut State<u64>) -> u64 {
+    **counter
 }
 
 fn main() {}
