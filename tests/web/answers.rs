@@ -223,6 +223,40 @@ async fn a_dropped_answer_drops_its_run() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_silent_run_keeps_its_connection() {
+    fn slow() -> Tool {
+        Tool::new("slow", "Takes its time.").call_async(async |_| {
+            tokio::time::sleep(Duration::from_secs(50)).await;
+            "done"
+        })
+    }
+    for (every, comments) in [
+        (None, 3),
+        (Some(Duration::from_secs(20)), 2),
+        // No flood.
+        (Some(Duration::ZERO), 49),
+        (Some(Duration::MAX), 0),
+    ] {
+        for front_end in BOTH {
+            let model = ScriptedModel::new().calls("slow", "{}").text("There.");
+            let web = web(&model, ToolBox::from(slow()));
+            let web = every.map_or(web.clone(), |every| web.keep_alive(every));
+            let body = body(front_end, &[says(front_end, "Go.")]);
+            let mut frames = ask(&web, front_end, &body).unwrap();
+            let (mut said, mut data) = (0, String::new());
+            while let Some(frame) = frames.next().await {
+                match &*frame {
+                    ": keep-alive\n\n" => said += 1,
+                    _ => data += &frame,
+                }
+            }
+            assert_eq!(said, comments, "{every:?} {front_end:?}");
+            assert!(data.contains("There."), "{data}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_slow_reader_holds_the_run_up() {
     for front_end in BOTH {

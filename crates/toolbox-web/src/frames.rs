@@ -5,10 +5,12 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use futures_core::Stream;
 use serde_json::Value;
+use tokio::time::Sleep;
 use toolbox::agent::{RunError, RunEvents, RunOutcome};
 
 use crate::paused::{PausedRuns, ThreadKey};
@@ -25,6 +27,9 @@ pub(crate) trait Writer: Send {
     }
 }
 
+/// What is sent while nothing happens: a comment, which readers of such streams skip.
+const KEEP_ALIVE: &str = ": keep-alive\n\n";
+
 type Outcome = Pin<Box<dyn Future<Output = Result<RunOutcome, RunError>> + Send>>;
 
 enum RunState {
@@ -39,7 +44,8 @@ enum RunState {
 /// for the [`next`](Self::next) frame. The last says how the run ended, also where it failed.
 ///
 /// The run goes on while frames are asked for, and stands still in between: a front end that does
-/// not read holds it up where it waits next, for its model or a tool.
+/// not read holds it up where it waits next, for its model or a tool. While it waits, a comment is
+/// sent every [15 seconds](crate::WebAgent::keep_alive), since proxies end streams that are silent.
 ///
 /// # Cancellation
 ///
@@ -52,6 +58,9 @@ pub struct Frames {
     ready: VecDeque<String>,
     paused: PausedRuns,
     key: ThreadKey,
+    keep_alive: Duration,
+    /// The time of the next comment, while nothing happens.
+    silence: Option<Pin<Box<Sleep>>>,
 }
 
 impl Frames {
@@ -60,14 +69,16 @@ impl Frames {
         tracker: Tracker,
         writer: Box<dyn Writer>,
         (paused, key): (PausedRuns, ThreadKey),
+        keep_alive: Duration,
     ) -> Self {
         let (state, ready) = (RunState::Running(Box::new(events)), VecDeque::new());
-        let mut frames = Self { state, tracker, writer, ready, paused, key };
+        let silence = None;
+        let mut frames = Self { state, tracker, writer, ready, paused, key, keep_alive, silence };
         frames.put(vec![Piece::Begin]);
         frames
     }
 
-    /// Waits for the next frame, `data: …` with an empty line; `None` behind the last.
+    /// Waits for the next frame, `data: …` or a comment with an empty line; `None` behind the last.
     ///
     /// # Cancellation
     ///
@@ -88,6 +99,7 @@ impl Frames {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<String>> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
+                self.silence = None;
                 return Poll::Ready(Some(frame));
             }
             match &mut self.state {
@@ -97,15 +109,23 @@ impl Frames {
                         self.put(pieces);
                     }
                     Poll::Ready(None) => self.begin_end(),
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => return self.poll_silence(context),
                 },
                 RunState::Ending(outcome) => match outcome.as_mut().poll(context) {
                     Poll::Ready(end) => self.end(end),
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => return self.poll_silence(context),
                 },
                 RunState::Ended => return Poll::Ready(None),
             }
         }
+    }
+
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<Option<String>> {
+        let every = self.keep_alive;
+        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(every)));
+        ready!(silence.as_mut().poll(context));
+        self.silence = None;
+        Poll::Ready(Some(KEEP_ALIVE.to_owned()))
     }
 
     fn begin_end(&mut self) {

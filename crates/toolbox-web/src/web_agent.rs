@@ -1,6 +1,7 @@
 //! An agent that answers requests of front ends.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use toolbox::ToolContext;
 use toolbox::agent::{Agent, Run};
@@ -21,6 +22,9 @@ const MAX_BODY: usize = 4 << 20;
 /// The most runs that wait by default.
 const MAX_PAUSED: usize = 1024;
 
+/// The time of silence until a comment is sent, by default.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
 /// An agent that answers requests of web front ends. Clones share the runs that wait.
 ///
 /// The transcript comes with each request, and the front end may write into it what it likes,
@@ -32,6 +36,7 @@ pub struct WebAgent {
     agent: Agent,
     paused: PausedRuns,
     max_body: usize,
+    keep_alive: Duration,
 }
 
 /// A run, and what is known of its calls.
@@ -45,7 +50,8 @@ impl WebAgent {
     /// Returns an agent for front ends.
     #[must_use]
     pub fn new(agent: Agent) -> Self {
-        Self { agent, paused: PausedRuns::new(MAX_PAUSED), max_body: MAX_BODY }
+        let paused = PausedRuns::new(MAX_PAUSED);
+        Self { agent, paused, max_body: MAX_BODY, keep_alive: KEEP_ALIVE }
     }
 
     /// Sets the most bytes of a body. Default: 4 MiB.
@@ -61,6 +67,15 @@ impl WebAgent {
     #[must_use]
     pub fn max_paused_runs(mut self, runs: usize) -> Self {
         self.paused.limit = runs;
+        self
+    }
+
+    /// Sets the time of silence until a comment is sent, and again after each: proxies end streams
+    /// that are silent, often after a minute. Default: 15 s; at least 1 s. `Duration::MAX` for
+    /// none.
+    #[must_use]
+    pub fn keep_alive(mut self, every: Duration) -> Self {
+        self.keep_alive = every.max(Duration::from_secs(1));
         self
     }
 
@@ -97,7 +112,7 @@ impl WebAgent {
         let begun = self.begin(request, &key)?;
         let events = begun.run.in_context(context).events();
         let tracker = Tracker::new(begun.calls, begun.denied);
-        Ok(Frames::new(events, tracker, writer, (self.paused.clone(), key)))
+        Ok(Frames::new(events, tracker, writer, (self.paused.clone(), key), self.keep_alive))
     }
 
     fn begin(&self, mut request: WebRequest, key: &ThreadKey) -> Result<Begun, RequestError> {

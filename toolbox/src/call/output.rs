@@ -36,7 +36,8 @@ use crate::schema;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no result of a tool",
     label = "the model cannot read this",
-    note = "return `String`, `Content`, `ToolResult`, or a `Result` of one, or implement `toolbox::call::IntoToolResult`"
+    note = "return `String`, `Content`, `ToolResult`, or a `Result` of one, or implement `toolbox::call::IntoToolResult`",
+    note = "if this is the future of an async closure, attach that with `call_async`"
 )]
 pub trait IntoToolResult {
     /// Returns the result of the call.

@@ -1,0 +1,5 @@
+use toolbox::Tool;
+
+fn main() {
+    let _ = Tool::new("slow", "Takes its time.").call(async |_| "done");
+}
