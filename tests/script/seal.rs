@@ -1,5 +1,7 @@
 //! Paused scripts that come back as they left, or not at all.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use toolbox::agent::{Agent, Paused};
 use toolbox::context::Decision;
@@ -114,11 +116,34 @@ async fn a_seal_is_of_one_key_and_one_run() {
     assert_eq!(other.open(&sealed).unwrap_err(), OpenSealError::Changed);
     let mut second = serde_json::to_value(&paused).unwrap();
     second["open"] = json!(null);
-    let mac = sealed.rsplit_once(r#","mac":"#).unwrap().1;
-    let swapped = format!(r#"{{"paused":{second},"mac":{mac}"#);
+    let end = &sealed[sealed.rfind(r#","sealed_ms":"#).unwrap()..];
+    let swapped = format!(r#"{{"paused":{second}{end}"#);
     assert_eq!(key.open(&swapped).unwrap_err(), OpenSealError::Changed);
     assert_eq!(
         SealKey::new([1; 31]).unwrap_err().to_string(),
         "the key has 31 bytes, and needs 32"
     );
+}
+
+#[tokio::test]
+async fn a_seal_grows_old_where_the_key_says_so() {
+    let key = SealKey::new(KEY).unwrap();
+    let sealed = key.seal(&paused().await);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    for most in [None, Some(Duration::from_secs(3_600))] {
+        let key = most.map_or(key.clone(), |most| key.clone().max_age(most));
+        assert!(key.open(&sealed).is_ok(), "{most:?}");
+    }
+    let strict = key.max_age(Duration::from_millis(10));
+    let OpenSealError::Expired { age } = strict.open(&sealed).unwrap_err() else {
+        panic!("it is no older")
+    };
+    assert!(age >= Duration::from_millis(20), "{age:?}");
+    let error = OpenSealError::Expired { age: Duration::from_secs(90) };
+    assert_eq!(error.to_string(), "the paused run was sealed 90 s ago, which is too long");
+    // Nobody makes it younger.
+    let time = sealed.rfind(r#""sealed_ms":"#).unwrap();
+    let younger = sealed[..time].to_owned() + &sealed[time..].replacen(r#":1"#, r#":2"#, 1);
+    assert_ne!(younger, sealed);
+    assert_eq!(strict.open(&younger).unwrap_err(), OpenSealError::Changed);
 }

@@ -1,6 +1,7 @@
 //! A seal for paused runs that leave the process.
 
 use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -12,10 +13,11 @@ use crate::digest::hex;
 const LEAST_KEY: usize = 32;
 
 /// The beginning of what is authenticated: a key may have other uses.
-const PURPOSE: &[u8] = b"toolbox-script paused run 1\0";
+const PURPOSE: &[u8] = b"toolbox-script paused run 2\0";
 
-/// The parts of a sealed run around the run and its digest.
+/// The parts of a sealed run around the run, its time and its digest.
 const BEGIN: &str = r#"{"paused":"#;
+const TIME: &str = r#","sealed_ms":"#;
 const BETWEEN: &str = r#","mac":""#;
 const END: &str = r#""}"#;
 
@@ -23,7 +25,8 @@ const END: &str = r#""}"#;
 ///
 /// A paused run holds its scripts with their results. Where others can write what is kept of it, it
 /// goes out by [`seal`](Self::seal) and comes back by [`open`](Self::open): JSON with an HMAC-SHA-256
-/// of each byte of the run. The run can be read, so it hides nothing.
+/// of each byte of the run and of the time at which it was sealed. The run can be read, so it hides
+/// nothing; and it can be opened again, so who must not go on twice keeps what was opened in mind.
 ///
 /// ```
 /// use toolbox::agent::{Agent, Paused};
@@ -49,7 +52,10 @@ const END: &str = r#""}"#;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct SealKey(Hmac<Sha256>);
+pub struct SealKey {
+    mac: Hmac<Sha256>,
+    max_age: Option<Duration>,
+}
 
 impl SealKey {
     /// Returns a key of at least 32 bytes, of the randomness of the system.
@@ -63,23 +69,33 @@ impl SealKey {
             return Err(ShortKeyError { bytes: key.len() });
         }
         let mac = Hmac::new_from_slice(key).map_err(|_| ShortKeyError { bytes: key.len() })?;
-        Ok(Self(mac))
+        Ok(Self { mac, max_age: None })
     }
 
-    /// Returns a paused run as JSON, with its seal.
+    /// Sets the age beyond which [`open`](Self::open) refuses a run, by the clock of the system.
+    /// Default: none.
+    #[must_use]
+    pub fn max_age(mut self, age: Duration) -> Self {
+        self.max_age = Some(age);
+        self
+    }
+
+    /// Returns a paused run as JSON, with the time and its seal.
     #[must_use]
     pub fn seal(&self, paused: &Paused) -> String {
         // Serializing such a value cannot fail.
         let paused = serde_json::to_string(paused).unwrap_or_default();
-        let mac = hex(&self.of(&paused).finalize().into_bytes());
-        [BEGIN, &paused, BETWEEN, &mac, END].concat()
+        let text = format!("{paused}{TIME}{}", now().as_millis());
+        let mac = hex(&self.of(&text).finalize().into_bytes());
+        [BEGIN, &text, BETWEEN, &mac, END].concat()
     }
 
     /// Returns the run of a text that [`seal`](Self::seal) returned.
     ///
     /// # Errors
     ///
-    /// [`OpenSealError`] if a byte of it is another, or it was sealed with another key.
+    /// [`OpenSealError`] if a byte of it is another, it was sealed with another key, or it is older
+    /// than [`max_age`](Self::max_age).
     pub fn open(&self, sealed: &str) -> Result<Paused, OpenSealError> {
         // The text itself, and not what it means: of no byte there is another spelling.
         let run = sealed.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(END));
@@ -88,15 +104,26 @@ impl SealKey {
         let mac = bytes_of(mac).ok_or(OpenSealError::Changed)?;
         // In a time that does not depend on the bytes.
         self.of(text).verify_slice(&mac).map_err(|_| OpenSealError::Changed)?;
+        let (text, sealed) = text.rsplit_once(TIME).ok_or(OpenSealError::Changed)?;
+        let sealed = sealed.parse().map(Duration::from_millis);
+        let age = now().saturating_sub(sealed.map_err(|_| OpenSealError::Changed)?);
+        if self.max_age.is_some_and(|most| age > most) {
+            return Err(OpenSealError::Expired { age });
+        }
         serde_json::from_str(text).map_err(|error| OpenSealError::Unreadable(error.to_string()))
     }
 
     fn of(&self, text: &str) -> Hmac<Sha256> {
-        let mut mac = self.0.clone();
+        let mut mac = self.mac.clone();
         mac.update(PURPOSE);
         mac.update(text.as_bytes());
         mac
     }
+}
+
+/// The time since 1970.
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Returns the bytes of hexadecimal digits, as [`hex`] writes them.
@@ -136,6 +163,11 @@ impl std::error::Error for ShortKeyError {}
 pub enum OpenSealError {
     /// It is not as it was sealed, or was sealed with another key.
     Changed,
+    /// It is older than the key allows.
+    Expired {
+        /// The time since it was sealed.
+        age: Duration,
+    },
     /// It is as it was sealed, by a version whose runs this one cannot read.
     Unreadable(String),
 }
@@ -145,6 +177,9 @@ impl fmt::Display for OpenSealError {
         match self {
             Self::Changed => {
                 f.write_str("the paused run was changed since it was sealed, or is of another key")
+            }
+            Self::Expired { age } => {
+                write!(f, "the paused run was sealed {} s ago, which is too long", age.as_secs())
             }
             Self::Unreadable(reason) => write!(f, "the paused run cannot be read: {reason}"),
         }
