@@ -352,7 +352,8 @@ async fn a_script_costs_a_part_of_its_calls() {
         let (beside, alone) = (ratio(&listed, &direct), ratio(&found, &direct));
         println!("{:>9} B | {beside:.3} | {alone:.3} | {}", direct.bytes, task.0);
         assert!(alone <= 1.05, "{alone} {}", task.0);
-        // The definition of the tool for scripts, beside 28 others.
-        assert!(beside <= 1.15, "{beside} {}", task.0);
+        // The definition of the tool for scripts, beside 28 others. The least that says how a script
+        // calls, finds and returns comes to 1.05; this also says what fails, and what there is not.
+        assert!(beside <= 1.10, "{beside} {}", task.0);
     }
 }
