@@ -14,6 +14,8 @@ mod misbehaving;
 mod offering;
 #[path = "../programs/own.rs"]
 mod own;
+#[path = "../programs/paying.rs"]
+mod paying;
 #[path = "../programs/toolbox.rs"]
 mod toolbox;
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         ("misbehaving", || misbehaving::main().report()),
         ("offering", || offering::main().report()),
         ("own-program", || own::main().report()),
+        ("paying", || paying::main().report()),
         ("toolbox-program", || toolbox::main().report()),
     ])
 }
