@@ -20,6 +20,8 @@ mod save;
 mod scripts;
 mod serve;
 mod sessions;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(unix)]
 mod token;
 #[cfg(unix)]

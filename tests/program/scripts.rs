@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::serve::Host;
-use super::{Folder, own_program, toolbox, toolbox_program};
+use super::{Folder, own_program, program, run, toolbox, toolbox_program};
 
 /// A configuration with a lock file and scripts.
 fn config(folder: &Folder, settings: Value) -> PathBuf {
@@ -173,6 +173,43 @@ fn a_script_is_kept_as_a_tool() {
     std::fs::write(&unlocked, text.replace(r#""lockFile":null,"#, "")).expect("written");
     toolbox(&unlocked, &["list"]).check(0, "run_script", "kept scripts need a lock file");
     toolbox(&unlocked, &["keep", "total"]).check(1, "", "kept scripts need a lock file");
+}
+
+/// Where no process for scripts can be started at first, each script tries again, many at once
+/// together, and says why none runs as long as it fails.
+#[cfg(unix)]
+#[test]
+fn processes_that_could_not_be_started_are_started_by_a_later_script() {
+    let folder = Folder::new();
+    // A folder of its own on the same disk, for the file that its processes look for.
+    let linked = Path::new(program("late"));
+    let own = Folder(linked.with_file_name(format!("late-{}", std::process::id())));
+    std::fs::create_dir_all(&own.0).expect("a folder");
+    let late = own.path("late");
+    std::fs::hard_link(linked, &late).expect("a link");
+    let late = late.to_str().expect("a path");
+    let why = "the process for scripts did not answer";
+    let config = config(&folder, json!({}));
+    run(late, &config, &["list"], "").check(0, "run_script", &format!("no script runs: {why}"));
+    let mut host = Host::start(late, &config, &["serve"]);
+    let call = json!({"script": SUMS});
+    let failed = || std::fs::metadata(own.path("late.failed")).expect("a file").len();
+    let before = failed();
+    for count in [1, 1, 16] {
+        let told = host.calls("run_script", &call, count);
+        let all =
+            told.iter().all(|text| text.contains(why) && text.contains("process_not_started"));
+        assert!(all, "{told:?}");
+    }
+    // One for each of the first two, and at most one for those that came while it was made.
+    let attempts = failed() - before;
+    assert!((3..=6).contains(&attempts), "{attempts}");
+    own.write("late.ready", "");
+    for _ in 0..2 {
+        assert_eq!(host.call("run_script", call.clone()), "2,4");
+    }
+    assert_eq!(host.end(), Some(0));
+    run(late, &config, &["list"], "").check(0, "run_script", "");
 }
 
 /// A call of a kept script that waits for a person has no effect before.

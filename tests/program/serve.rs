@@ -113,6 +113,27 @@ impl Host {
         result["content"][0]["text"].as_str().map_or_else(|| result.to_string(), str::to_owned)
     }
 
+    /// The texts of calls that are made at once, in the order in which they end.
+    pub(super) fn calls(&mut self, name: &str, arguments: &Value, count: u32) -> Vec<String> {
+        let params = json!({"name": name, "arguments": arguments});
+        for id in 0..count {
+            let id = format!("at-once-{id}");
+            self.send(
+                &json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}),
+            );
+        }
+        let mut texts = Vec::new();
+        while texts.len() < count as usize {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).expect("a line") > 0, "no answer to a call");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message["id"].as_str().is_some_and(|id| id.starts_with("at-once-")) {
+                texts.push(message["result"]["content"][0]["text"].to_string());
+            }
+        }
+        texts
+    }
+
     pub(super) fn search(&mut self, text: &str) -> Value {
         serde_json::from_str(&self.call("toolbox_search_bm25", json!({"text": text})))
             .expect("JSON")

@@ -2,13 +2,18 @@
 //!
 //! The plan of a task is its script. The rounds are those of a model that makes the same calls with
 //! the same arguments, and as many of them at once.
+//!
+//! `TOOLBOX_SCRIPT_TASKS=FILE` writes the tools, the tasks, their calls with results and their costs
+//! as JSON, which `benches/scripts` runs by code modes of others.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::Seen;
 use toolbox::agent::Agent;
+use toolbox::dialect::Dialect;
 use toolbox::event::EventKind;
 use toolbox::model::{ModelRequest, Reply};
 use toolbox::testing::ScriptedModel;
@@ -181,8 +186,19 @@ struct Cost {
     bytes: usize,
     requests: usize,
     time: Duration,
-    /// The result of the last call.
-    last: String,
+    /// The results of the model's calls.
+    results: Vec<String>,
+}
+
+impl Cost {
+    fn last(&self) -> &str {
+        self.results.last().unwrap()
+    }
+
+    fn to_json(&self) -> Value {
+        let ms = u64::try_from(self.time.as_millis()).unwrap();
+        json!({"bytes": self.bytes, "requests": self.requests, "ms": ms})
+    }
 }
 
 /// The tools that the model is sent.
@@ -232,13 +248,12 @@ async fn played(task: &str, rounds: &[Round], listed: Listed, seen: &Seen, time:
     let requests = model.requests();
     let read: usize = requests.iter().map(|one| OpenAiChat::body(one, "m", false).len()).sum();
     let steps = outcome.history.steps();
-    let results: Vec<_> =
-        steps.flat_map(toolbox::model::Step::calls).map(|(_, result)| result).collect();
-    for result in &results {
+    let results = steps.flat_map(toolbox::model::Step::calls).map(|(_, result)| {
         assert!(!result.is_error(), "{task}: {}", result.text());
-    }
-    let last = results.last().unwrap().text().into_owned();
-    Cost { bytes: read + replies.iter().sum::<usize>(), requests: requests.len(), time, last }
+        result.text().into_owned()
+    });
+    let results = results.collect();
+    Cost { bytes: read + replies.iter().sum::<usize>(), requests: requests.len(), time, results }
 }
 
 fn run_script(script: &str) -> Round {
@@ -276,7 +291,7 @@ fn discovery(task: &str) -> String {
 /// The costs of a task: in rounds, as a script beside the list of all tools, and as a script that
 /// finds its tools.
 struct Compared {
-    calls: usize,
+    rounds: Vec<Round>,
     direct: Cost,
     listed: Cost,
     found: Cost,
@@ -291,14 +306,50 @@ async fn compared((task, script): Task, time: Duration) -> Compared {
     let discovery = discovery(task);
     let both = [run_script(&discovery), run_script(script)];
     let found = played(task, &both, Listed::ScriptsAlone, &none, time).await;
-    assert_eq!(listed.last, found.last, "{task}");
+    assert_eq!(listed.last(), found.last(), "{task}");
     // A plan is one of this model only if it was told of the tools.
     let told =
         played(task, &[run_script(&discovery)], Listed::ScriptsAlone, &none, Duration::ZERO).await;
     for (tool, _) in rounds.iter().flatten() {
-        assert!(told.last.contains(&format!(" {tool}(input")), "{task}: {tool} in {}", told.last);
+        let told = told.last();
+        assert!(told.contains(&format!(" {tool}(input")), "{task}: {tool} in {told}");
     }
-    Compared { calls: rounds.iter().map(Vec::len).sum(), direct, listed, found }
+    Compared { rounds, direct, listed, found }
+}
+
+impl Compared {
+    fn calls(&self) -> usize {
+        self.rounds.iter().map(Vec::len).sum()
+    }
+
+    fn to_json(&self, task: &str) -> Value {
+        let mut results = self.direct.results.iter();
+        let mut call = |(tool, arguments): &(String, Value)| {
+            let result = results.next().unwrap();
+            json!({"tool": tool, "arguments": arguments, "result": result})
+        };
+        let rounds: Vec<Vec<_>> =
+            self.rounds.iter().map(|round| round.iter().map(&mut call).collect()).collect();
+        json!({
+            "task": task,
+            "rounds": rounds,
+            "answer": self.listed.last(),
+            "direct": self.direct.to_json(),
+            "listed": self.listed.to_json(),
+            "found": self.found.to_json(),
+        })
+    }
+}
+
+/// Writes the tools and the tasks where a variable says so.
+fn export(tasks: &[Value]) {
+    let Some(path) = std::env::var_os("TOOLBOX_SCRIPT_TASKS") else { return };
+    let definitions = ToolBox::from_iter(tools_that_take(Duration::ZERO)).definitions();
+    let listed = definitions.lowered(Dialect::OpenAiChat).to_value();
+    let results = definitions.iter().map(|one| (one.name.as_str(), &one.output_schema));
+    let results: HashMap<_, _> = results.collect();
+    let exported = json!({"tools": listed, "results": results, "tasks": tasks});
+    std::fs::write(path, exported.to_string()).unwrap();
 }
 
 #[allow(clippy::cast_precision_loss, reason = "bytes")]
@@ -320,8 +371,12 @@ async fn a_script_costs_a_part_of_its_calls() {
     let time = Duration::from_millis(if is_full { 50 } else { 0 });
     let mut table = String::new();
     let (mut listed, mut found) = (Vec::new(), Vec::new());
+    let mut exported = Vec::new();
     for task in TASKS {
-        let Compared { calls, direct, listed: beside, found: alone } = compared(task, time).await;
+        let compared = compared(task, time).await;
+        exported.push(compared.to_json(task.0));
+        let calls = compared.calls();
+        let Compared { direct, listed: beside, found: alone, .. } = compared;
         listed.push(ratio(&beside, &direct));
         found.push(ratio(&alone, &direct));
         let _ = writeln!(
@@ -347,12 +402,16 @@ async fn a_script_costs_a_part_of_its_calls() {
     assert!(listed <= 0.35, "{listed}");
     assert!(found <= 0.35, "{found}");
     for task in OF_ONE_CALL {
-        let Compared { calls, direct, listed, found } = compared(task, time).await;
-        assert_eq!(calls, 1, "{}", task.0);
+        let compared = compared(task, time).await;
+        exported.push(compared.to_json(task.0));
+        assert_eq!(compared.calls(), 1, "{}", task.0);
+        let Compared { direct, listed, found, .. } = compared;
         let (beside, alone) = (ratio(&listed, &direct), ratio(&found, &direct));
         println!("{:>9} B | {beside:.3} | {alone:.3} | {}", direct.bytes, task.0);
         assert!(alone <= 1.05, "{alone} {}", task.0);
-        // The definition of the tool for scripts, beside 28 others.
-        assert!(beside <= 1.15, "{beside} {}", task.0);
+        // The definition of the tool for scripts, beside 28 others. The least that says how a script
+        // calls, finds and returns comes to 1.05; this also says what fails, and what there is not.
+        assert!(beside <= 1.10, "{beside} {}", task.0);
     }
+    export(&exported);
 }

@@ -15,6 +15,11 @@ pub(crate) const ARGUMENT: &str = "toolbox-script-child";
 /// The argument that follows it, where the process is not to be confined.
 pub(crate) const UNCONFINED: &str = "unconfined";
 
+/// The language of the scripts of [`run_if_asked`].
+#[cfg(feature = "cli")]
+pub(crate) const LANGUAGE: &str =
+    if cfg!(feature = "typescript") { "TypeScript" } else { "JavaScript" };
+
 static LOOKED_FOR: AtomicBool = AtomicBool::new(false);
 
 /// Runs a script and does not return, if this program was started for that by

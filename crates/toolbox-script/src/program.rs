@@ -1,5 +1,8 @@
 //! Scripts in the program `toolbox`.
 
+#[cfg(unix)]
+mod processes;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -70,7 +73,7 @@ impl ProgramExtension for ProgramScripts {
         deferred: bool,
     ) -> Vec<Result<Tool, String>> {
         let Some(settings) = &config.settings().scripts else { return Vec::new() };
-        let scripts = match scripts(settings, toolbox) {
+        let (scripts, fault) = match scripts(settings, toolbox) {
             Ok(scripts) => scripts,
             Err(reason) => return vec![Err(reason)],
         };
@@ -80,7 +83,7 @@ impl ProgramExtension for ProgramScripts {
             Ok(if deferred { tool.deferred() } else { tool })
         });
         let kept: Vec<_> = kept.collect();
-        std::iter::once(Ok(scripts.into_tool())).chain(kept).collect()
+        fault.map(Err).into_iter().chain([Ok(scripts.into_tool())]).chain(kept).collect()
     }
 
     fn faults(&self, toolbox: &ToolBox, config: &Config) -> Vec<String> {
@@ -126,11 +129,15 @@ fn limits(settings: &ScriptSettings) -> Limits {
     }
 }
 
-/// Returns the tool for scripts, with the engine and the limits that a file sets.
-fn scripts(settings: &ScriptSettings, toolbox: &ToolBox) -> Result<Scripts, String> {
+/// Returns the tool for scripts, with the engine and the limits that a file sets, and the reason why
+/// none runs now.
+fn scripts(
+    settings: &ScriptSettings,
+    toolbox: &ToolBox,
+) -> Result<(Scripts, Option<String>), String> {
     let scripts = Scripts::over(toolbox).with_limits(limits(settings));
     match settings.confined {
-        Some(false) => Ok(scripts),
+        Some(false) => Ok((scripts, None)),
         wanted => confined(scripts, wanted.is_some()),
     }
 }
@@ -138,27 +145,28 @@ fn scripts(settings: &ScriptSettings, toolbox: &ToolBox) -> Result<Scripts, Stri
 /// Runs scripts in confined processes; where the system cannot confine one, in the program, unless
 /// they have to be confined.
 #[cfg(unix)]
-fn confined(scripts: Scripts, required: bool) -> Result<Scripts, String> {
-    use std::sync::OnceLock;
+fn confined(scripts: Scripts, required: bool) -> Result<(Scripts, Option<String>), String> {
+    use crate::confined::ConfinedError;
 
-    use crate::confined::{Confined, ConfinedError};
-
-    static ENGINE: OnceLock<Result<Confined, ConfinedError>> = OnceLock::new();
-    match ENGINE.get_or_init(Confined::start) {
-        Ok(engine) => Ok(scripts.with_engine(engine.clone())),
-        Err(ConfinedError::NotConfined(_) | ConfinedError::NotLookedFor) if !required => {
-            Ok(scripts)
-        }
-        Err(error) => Err(format!("no script runs: {error}")),
+    let error = match processes::started() {
+        Ok(engine) => return Ok((scripts.with_engine(engine), None)),
+        Err(error) => error,
+    };
+    let fault = format!("no script runs: {error}");
+    match *error {
+        // These do not change while the program runs.
+        ConfinedError::NotConfined(_) | ConfinedError::NotLookedFor if required => Err(fault),
+        ConfinedError::NotConfined(_) | ConfinedError::NotLookedFor => Ok((scripts, None)),
+        _ => Ok((scripts.with_engine(processes::LateProcesses), Some(fault))),
     }
 }
 
 #[cfg(not(unix))]
-fn confined(scripts: Scripts, required: bool) -> Result<Scripts, String> {
+fn confined(scripts: Scripts, required: bool) -> Result<(Scripts, Option<String>), String> {
     if required {
         return Err("no script runs: this system cannot confine a process for them".to_owned());
     }
-    Ok(scripts)
+    Ok((scripts, None))
 }
 
 fn lock_path(config: &Config) -> Result<&Path, String> {
@@ -226,7 +234,7 @@ fn keep(
     if script.text().len() > most {
         return Err(format!("the script has more than {most} bytes"));
     }
-    scripts(settings, toolbox)?.check(script.text()).map_err(|error| {
+    scripts(settings, toolbox)?.0.check(script.text()).map_err(|error| {
         KeptScriptError::Script { script: script.name().to_owned(), error }.to_string()
     })?;
     let before = KeptScript::paths(&settings.folder).map_err(|error| error.to_string())?;

@@ -236,23 +236,19 @@ impl Scripts {
 
     fn definition(&self) -> ToolDefinition {
         let language = self.engine.language();
+        // Each request carries it: what a model of today knows of the language is left out.
         let description = format!(
-            "Runs a {language} script that calls tools, and returns what the script returns. \
-             Use it where several calls are needed, or large results filtered: only the returned \
-             value comes back, so keep it small.\n\
-             The script is the body of an async function: `await tools.NAME({{...}})` calls a tool \
-             with an object of its arguments, `return` gives the result, `console.log` writes beside \
-             it. `Promise.all` makes calls at once. Structured results are objects, others strings. \
-             A failed call throws an error with `tool`, `code` and `message`.\n\
-             `tools.search(\"words\")` returns `{{name, description}}` of tools that fit; \
-             `tools.types(\"calendar_*\")` returns their TypeScript declarations: return them first \
-             when you do not know arguments or results.\n\
-             There is no clock, network, file system, timer, import or `require`, and nothing is \
-             kept between scripts."
+            "Runs a {language} script, for several calls or to filter large results: only what it \
+             returns (keep it small) and `console.log` writes comes back.\n\
+             `await tools.NAME({{...}})` returns an object or text; a failed call throws \
+             `{{tool, code, message}}`; `Promise.all` makes calls at once.\n\
+             `tools.search(\"words\")` finds `{{name, description}}`; `tools.types(\"calendar_*\")` \
+             returns TypeScript declarations: return them first when unsure.\n\
+             No clock, network, files, timers or imports; nothing is kept between scripts."
         );
         let has_types = language == "TypeScript";
-        let types = if has_types { "types are not checked" } else { "without type annotations" };
-        let described = format!("The script, {types}");
+        let types = if has_types { "types are not checked" } else { "without types" };
+        let described = format!("The body of an async function, {types}");
         let schema = json!({
             "type": "object",
             "properties": {"script": {"type": "string", "description": described}},

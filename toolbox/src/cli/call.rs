@@ -12,10 +12,13 @@ use super::outcome::{Exit, Outcome, printed};
 use super::progress::Progress;
 use super::save::{SaveTarget, SavedParts, displayed};
 use super::source::ToolSource;
+use super::terminal;
 use super::text::{counted, line};
 use super::tools::unknown;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
-use crate::context::{CancellationToken, Decision, OutputItem, ToolContext, passing_on};
+use crate::context::{
+    AskApproval, CancellationToken, Decision, OutputItem, ToolContext, passing_on,
+};
 use crate::text::clean;
 
 /// The items of a tool that streams that wait to be printed; then the tool waits.
@@ -101,8 +104,13 @@ pub(super) fn call_context(
     let reported = Arc::clone(&progress);
     let context = ToolContext::new()
         .with_cancellation(cancelled)
-        .with_asker(super::terminal::ask)
+        .with_asker(terminal::ask)
         .with_progress(move |report| reported.report(&report));
+    let context = if terminal::is_attended() {
+        context.with_shared_approver(Arc::new(AskApproval))
+    } else {
+        context
+    };
     (context, progress)
 }
 
@@ -139,7 +147,9 @@ fn failed(
 ) -> Outcome {
     let mut complaint = format!("error: {}", clean(text));
     match result.failure_kind() {
-        Some(FailureKind::NotApproved) => complaint.push_str("\nadd --yes to approve of the call"),
+        Some(FailureKind::NotApproved) if !terminal::is_attended() => {
+            complaint.push_str("\nadd --yes to approve of the call");
+        }
         Some(FailureKind::ResultTooLarge) => {
             complaint.push_str("\nadd --save FILE to write the whole result to a file");
         }

@@ -1,19 +1,31 @@
-//! Questions of tools and servers, put on the terminal.
+//! Questions of tools and servers, and approvals, put on the terminal.
 
+use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use serde_json::{Map, Value};
 
 use super::call::value;
-use super::text::line;
-use crate::context::{Answer, Question, QuestionForm};
+use super::text::{line, visible};
+use crate::context::{Answer, Question, QuestionForm, ScriptExcerpt};
+use crate::text::cut;
 
 /// The number of times that a value is asked for.
 const ATTEMPTS: usize = 3;
 
+/// The most bytes that are shown of a line of a script, and those of one row of the terminal. No
+/// character is wider than its bytes, so a terminal of 80 columns breaks no row.
+const LINE_BYTES: usize = 200;
+const ROW_BYTES: usize = 70;
+
+/// Returns `true` if there is somebody to ask.
+pub(super) fn is_attended() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// Puts a question on the terminal. Without a terminal, there is nobody to ask.
 pub(super) async fn ask(question: Question) -> Answer {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !is_attended() {
         return Answer::Nobody;
     }
     // The thread does not delay the end of the process.
@@ -32,6 +44,9 @@ fn converse(
     output: &mut impl Write,
 ) -> io::Result<Answer> {
     writeln!(output, "{} asks: {}", line(question.origin()), line(&question.message))?;
+    if let Some(excerpt) = question.context.script_excerpt() {
+        output.write_all(rows(&excerpt).as_bytes())?;
+    }
     let form = match &question.form {
         QuestionForm::Fields(form) => form,
         QuestionForm::Url(url) => {
@@ -72,6 +87,30 @@ fn converse(
         }
     }
     Ok(Answer::Accepted(Value::Object(content)))
+}
+
+/// Returns the lines of a script in rows: each begins with the number of its line, or with blanks
+/// where a line goes on, and the line of the call is marked.
+fn rows(excerpt: &ScriptExcerpt) -> String {
+    let mut rows = format!("It is called by line {} of a script:\n", excerpt.line);
+    for (number, text) in (excerpt.first..).zip(&excerpt.lines) {
+        let text = visible(text).replace('\t', "    ");
+        let mut rest = cut(&text, LINE_BYTES);
+        let end = if rest.len() < text.len() { "…" } else { "" };
+        let mark = if number == excerpt.line { '>' } else { ' ' };
+        let mut head = format!("{mark}{number:>4} ");
+        loop {
+            let row = cut(rest, ROW_BYTES);
+            rest = &rest[row.len()..];
+            let end = if rest.is_empty() { end } else { "" };
+            let _ = writeln!(rows, "{head} {row}{end}");
+            if rest.is_empty() {
+                break;
+            }
+            head = " ".repeat(6);
+        }
+    }
+    rows
 }
 
 /// Returns a line of the input; `None` at its end.

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use super::ToolContext;
+
+/// The most lines of a script that are shown before the line of a call, and after it.
+const AROUND: usize = 3;
+
 /// The text of the script that makes a call: a state of the calls of a script, put there by what
 /// runs it, for those who decide on the calls.
 ///
 /// [`ToolContext::line`](super::ToolContext::line) is the line of the script at which a call
-/// stands. A page shows it with the lines around it where the call needs approval.
+/// stands. A page and a terminal show it with the lines around it where the call needs approval.
 ///
 /// ```
 /// use toolbox::context::CallingScript;
@@ -52,5 +57,27 @@ impl CallingScript {
             rest = Some(&text[end..]);
             Some(&text[..at])
         })
+    }
+}
+
+/// The line of a script at which a call stands, and the lines around it.
+#[allow(dead_code, reason = "for pages and terminals")]
+pub(crate) struct ScriptExcerpt {
+    /// The number of the line of the call, from 1.
+    pub(crate) line: usize,
+    /// The number of the first of the lines.
+    pub(crate) first: usize,
+    pub(crate) lines: Vec<String>,
+}
+
+impl ToolContext {
+    /// Returns the place of the call in the script that makes it, for those who decide on it.
+    #[allow(dead_code, reason = "for pages and terminals")]
+    pub(crate) fn script_excerpt(&self) -> Option<ScriptExcerpt> {
+        let script = self.state::<CallingScript>()?;
+        let line = usize::try_from(self.line()?).ok()?;
+        let first = line.saturating_sub(AROUND).max(1);
+        let lines = script.lines().skip(first - 1).take(line + AROUND + 1 - first);
+        Some(ScriptExcerpt { line, first, lines: lines.map(str::to_owned).collect() })
     }
 }

@@ -69,6 +69,8 @@ pub use approval::{ApprovalRequest, Approver, Decision};
 pub use ask::{Ask, AskError};
 pub use ask_approval::AskApproval;
 pub use calling_script::CallingScript;
+#[allow(unused_imports, reason = "for terminals")]
+pub(crate) use calling_script::ScriptExcerpt;
 pub use cancellation::CancellationToken;
 pub(crate) use carried::{CarriedContext, CarriedRun, CarriedSpending};
 pub use clock::Clock;

@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use crate::call::Faults;
 use crate::context::{
-    Answer, ApprovalRequest, Approver, Asker, CallingScript, Conversation, Decision, Principal,
-    Question, QuestionForm, Taint, TaintSource, ToolContext,
+    Answer, ApprovalRequest, Approver, Asker, Conversation, Decision, Principal, Question,
+    QuestionForm, Taint, TaintSource, ToolContext,
 };
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
@@ -29,9 +29,6 @@ const MAX_BYTES: usize = 32 << 20;
 
 /// The bytes of new entries that a page is told of at once; one that is longer goes alone.
 const MAX_CHANGE: usize = 256 << 10;
-
-/// The most lines of a script that are shown before the line of a call, and after it.
-const AROUND: usize = 3;
 
 /// The most bytes that are shown of a line.
 const LINE_BYTES: usize = 1000;
@@ -340,12 +337,9 @@ fn taint_source(source: &TaintSource) -> Value {
 
 /// Returns the line of the script at which a call stands, with the lines around it.
 fn of_script(context: &ToolContext) -> Option<Value> {
-    let script = context.state::<CallingScript>()?;
-    let line = usize::try_from(context.line()?).ok()?;
-    let first = line.saturating_sub(AROUND).max(1);
-    let lines = script.lines().skip(first - 1).take(line + AROUND + 1 - first);
-    let lines: Vec<&str> = lines.map(|text| cut(text, LINE_BYTES)).collect();
-    Some(json!({"line": line, "first": first, "lines": lines}))
+    let excerpt = context.script_excerpt()?;
+    let lines: Vec<&str> = excerpt.lines.iter().map(|text| cut(text, LINE_BYTES)).collect();
+    Some(json!({"line": excerpt.line, "first": excerpt.first, "lines": lines}))
 }
 
 /// Returns the facts about the call that an entry belongs to.

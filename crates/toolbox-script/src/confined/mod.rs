@@ -228,7 +228,7 @@ fn failure(error: &io::Error, process: &mut ScriptProcess) -> ScriptError {
     ScriptError::new(text).with_code(PROCESS_ENDED)
 }
 
-fn not_started(error: &ConfinedError) -> ScriptError {
+pub(crate) fn not_started(error: &ConfinedError) -> ScriptError {
     ScriptError::new(error.to_string()).with_code(PROCESS_NOT_STARTED)
 }
 
