@@ -69,7 +69,7 @@ export interface Waiting {
   script: ScriptPart | null;
   tainted: boolean;
   /** The untrusted sources of what the model has read. */
-  taint: { kind: "result" | "definition" | "other"; tool: string | null }[];
+  taint: { kind: "result" | "definition" | "app" | "other"; tool: string | null }[];
   since_ms: number;
   arguments?: string;
   schema?: string;
