@@ -10,14 +10,16 @@ use serde_json::{Value, json};
 
 const FRIENDLY: &str = include_str!("apps/friendly.html");
 const HOSTILE: &str = include_str!("apps/hostile.html");
+const TALKING: &str = include_str!("apps/talking.html");
 const FLOODING: &str = include_str!("apps/flooding.html");
 
 /// More bytes than an app may have.
 const TOO_MUCH: usize = 5 * 1024 * 1024 + 1;
 
 /// The tools that have an app.
-const APPS: [&str; 10] = [
+const APPS: [&str; 11] = [
     "show",
+    "talk",
     "attack",
     "flood",
     "leave",
@@ -132,6 +134,7 @@ fn read(uri: &str) -> Result<Value, &'static str> {
     let part = match uri {
         "facts://today" => json!({"uri": uri, "mimeType": "text/plain", "text": "a fact"}),
         "ui://apps/show" => html(FRIENDLY),
+        "ui://apps/talk" => html(TALKING),
         "ui://apps/attack" => html(HOSTILE),
         "ui://apps/flood" => html(FLOODING),
         "ui://apps/leave" => html("<script>location = 'http://127.0.0.1:9/left'</script>"),

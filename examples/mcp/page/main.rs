@@ -1,8 +1,8 @@
 //! What does the page show of a box with every kind of argument and result?
 //!
 //! It opens the page over tools of its own, and prints the link. `--tools NUMBER` adds that many
-//! more, `--hostile` adds a server that means harm, `--http ADDRESS` and `--sessions FILE` are those
-//! of `toolbox page`.
+//! more, `--hostile` adds a server that means harm, `--journal` a journal in which two have spent,
+//! `--http ADDRESS` and `--sessions FILE` are those of `toolbox page`.
 //!
 //! `cargo run -p toolbox-mcp-examples --example page`
 
@@ -24,9 +24,11 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::json;
+use toolbox::context::Principal;
+use toolbox::durable::Journal;
 use toolbox::event::EventSink;
 use toolbox::page::{Inbox, Page};
-use toolbox::{Tool, ToolBox};
+use toolbox::{Tool, ToolBox, ToolContext};
 use toolbox_script::{KeptPins, KeptScript, Scripts};
 
 /// The words of the command line.
@@ -35,6 +37,7 @@ struct Wanted {
     sessions: Option<String>,
     tools: usize,
     hostile: bool,
+    journal: bool,
     idle: Option<Duration>,
     token: Option<String>,
     host: Option<String>,
@@ -46,6 +49,7 @@ fn wanted() -> Wanted {
         sessions: None,
         tools: 0,
         hostile: false,
+        journal: false,
         idle: None,
         token: None,
         host: None,
@@ -64,6 +68,7 @@ fn wanted() -> Wanted {
             "--token" => wanted.token = Some(value()),
             "--host" => wanted.host = Some(value()),
             "--hostile" => wanted.hostile = true,
+            "--journal" => wanted.journal = true,
             other => panic!("{other} is no option"),
         }
     }
@@ -129,8 +134,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     toolbox.register((0..wanted.tools).map(filler).collect::<Vec<_>>());
 
-    let agent = talk::agent(&toolbox)?;
-    let mut page = Page::new(toolbox).inbox(inbox).events(events).title("example").chat(agent);
+    let journal = wanted.journal.then(Journal::in_memory).transpose()?;
+    let agent = talk::agent(&toolbox, journal.as_ref())?;
+    let mut page =
+        Page::new(toolbox).inbox(inbox).events(events).title("example").chat(agent.clone());
+    if let Some(journal) = journal {
+        for name in ["ada", "<img src=x onerror=\"window.hacked=1\">\u{202e}"] {
+            let context = ToolContext::new().with(Principal::new(name));
+            agent.run("Hello").in_context(context).await?;
+        }
+        page = page.journal(journal);
+    }
     if let Some(file) = wanted.sessions {
         page = page.session_file(file);
     }

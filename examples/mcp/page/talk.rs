@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use toolbox::agent::Agent;
+use toolbox::durable::Journal;
 use toolbox::model::{
     Delta, Deltas, Message, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part, Reply,
     Usage,
@@ -108,8 +109,15 @@ fn is_second() -> bool {
     FAILED.fetch_xor(true, Ordering::Relaxed)
 }
 
-/// Returns the agent of the page.
-pub(crate) fn agent(toolbox: &ToolBox) -> Result<Agent, Box<dyn std::error::Error>> {
+/// Returns the agent of the page, whose spending a journal may count.
+pub(crate) fn agent(
+    toolbox: &ToolBox,
+    journal: Option<&Journal>,
+) -> Result<Agent, Box<dyn std::error::Error>> {
     let agent = Agent::builder(Talker).name("talker").prices(prices()).toolbox(toolbox.clone());
+    let agent = match journal {
+        Some(journal) => agent.spending_limits(journal.spending_limits()),
+        None => agent,
+    };
     Ok(agent.system("You are the model of an example.").build()?)
 }

@@ -21,6 +21,8 @@ use super::{Halves, Opened, PATIENCE, Site, add, pay};
 use crate::bounded::tokio;
 use crate::{Folder, ended, own_program, toolbox_program};
 
+mod apps;
+
 /// The key of the model of the programs that these tests start.
 pub(super) const KEY: &str = "SECRET-key-of-the-chat";
 

@@ -161,7 +161,7 @@ export function Entry({ entry, place, settle }: { entry: Waiting; place: string;
   );
 }
 
-const READ = { result: "a result of", definition: "the definition of", other: "text from outside of tools" };
+const READ = { result: "a result of", definition: "the definition of", app: "text of the app of", other: "text from outside of tools" };
 
 /** The untrusted sources of what the model has read. */
 function Taint({ sources }: { sources: Waiting["taint"] }) {

@@ -17,6 +17,7 @@ import { Tools } from "./tools";
 import { connection, go, href, program, route, session, tools, waiting } from "./state";
 import type { ProgramState, ToolSummary, Waiting } from "./state";
 import { useStore } from "./store";
+import { Spending } from "./spending";
 import { Line, visible } from "./text";
 import "./style.css";
 
@@ -29,6 +30,7 @@ const TABS: [string, string][] = [
   ["resources", "Resources"],
   ["live", "Live"],
   ["approvals", "Approvals"],
+  ["spending", "Spending"],
   ["protocol", "Protocol"],
 ];
 
@@ -44,6 +46,8 @@ function isUsed(tab: string, own: ProgramState | null): boolean {
       return own?.config_file != null || (own?.servers.length ?? 0) > 0;
     case "protocol":
       return inspects;
+    case "spending":
+      return own?.spending ?? false;
     default:
       return true;
   }
@@ -263,6 +267,8 @@ function Content({ tab }: { tab: string }) {
       return <Protocol />;
     case "chat":
       return <Chat />;
+    case "spending":
+      return <Spending />;
     case "servers":
       return <Servers />;
     default:

@@ -25,6 +25,8 @@ export interface CallResult {
   faults: { path: string; message: string }[];
   /** The `_meta` of a server's result. */
   meta?: Record<string, unknown>;
+  /** In a conversation, the tool whose app shows the result, and its server. */
+  app?: { tool: string; server: string | null } | null;
   /** Of a large result, whose texts are cut here. */
   large?: LargeResult;
 }

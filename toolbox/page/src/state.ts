@@ -69,7 +69,7 @@ export interface Waiting {
   script: ScriptPart | null;
   tainted: boolean;
   /** The untrusted sources of what the model has read. */
-  taint: { kind: "result" | "definition" | "other"; tool: string | null }[];
+  taint: { kind: "result" | "definition" | "app" | "other"; tool: string | null }[];
   since_ms: number;
   arguments?: string;
   schema?: string;
@@ -100,6 +100,8 @@ export interface ProgramState {
   frames: number | null;
   /** The model of the tab Chat; `null` if there is none. */
   chat: { model: string; provider: string; agent: string } | null;
+  /** `true` if there is a journal of what principals spend. */
+  spending: boolean;
   lock_file: boolean;
   mcp_url: string | null;
   /** `true` where apps are shown. */

@@ -133,7 +133,7 @@ export function Try({ detail }: { detail: Detail }) {
         )}
       </div>
       {!running && shown?.result && <Result key={shown.at} result={shown.result} />}
-      {!running && shown?.result && detail.app && <App key={shown.at} detail={detail} given={shown.arguments} result={shown.result} />}
+      {!running && shown?.result && detail.app && <App key={shown.at} tool={detail.name} server={detail.server} call={shown.id} given={shown.arguments} result={shown.result} isNew />}
       <ServerLines lines={running ? runner.lines : (shown?.lines ?? [])} />
       {own.length > 0 && (
         <section>

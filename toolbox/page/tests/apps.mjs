@@ -10,28 +10,30 @@ import { program, startProgram } from "./programs.mjs";
 
 const CONFIG = {
   settings: { blacklist: ["a_forbidden"] },
-  mcp: { a: { command: [program("apps")] }, b: { command: [program("apps")] } },
+  mcp: { a: { command: [program("apps")] }, b: { command: [program("apps")] }, q: { command: [program("asking")] } },
 };
 
-/** Runs a flow over a page with two servers that have apps. */
+/** Runs something over a page with two servers that have apps, and one that asks. */
+export async function overApps(run, options, words = []) {
+  const folder = mkdtempSync(join(tmpdir(), "page-apps-"));
+  const file = join(folder, "toolbox.json");
+  writeFileSync(file, JSON.stringify(CONFIG));
+  const environment = { OPENCODE_TOOLBOX_CONFIG: file, HOME: folder, XDG_CONFIG_HOME: "", CODEX_HOME: "" };
+  const own = await startProgram("toolbox-program", ["page", ...words], { environment });
+  try {
+    await run(await open(await context(options), own), own);
+  } finally {
+    await own.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 function shown(name, run, options) {
-  flow(`apps: ${name}`, async () => {
-    const folder = mkdtempSync(join(tmpdir(), "page-apps-"));
-    const file = join(folder, "toolbox.json");
-    writeFileSync(file, JSON.stringify(CONFIG));
-    const environment = { OPENCODE_TOOLBOX_CONFIG: file, HOME: folder, XDG_CONFIG_HOME: "", CODEX_HOME: "" };
-    const own = await startProgram("toolbox-program", ["page"], { environment });
-    try {
-      await run(await open(await context(options), own), own);
-    } finally {
-      await own.stop();
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
+  flow(`apps: ${name}`, () => overApps(run, options));
 }
 
 /** Calls a tool, and returns the section with its app, and the document of the app. */
-async function opened(page, tool, given = "{}") {
+export async function opened(page, tool, given = "{}") {
   await tryTool(page, tool);
   await fill(page, given);
   await call(page);
@@ -41,7 +43,7 @@ async function opened(page, tool, given = "{}") {
 }
 
 /** Returns what the server of a name has been called with, as it says itself. */
-async function callsOf(page, server) {
+export async function callsOf(page, server) {
   await tryTool(page, `${server}_calls`);
   const result = await call(page);
   return (await result.getByLabel("Text of the result").or(result.getByText("No text.")).textContent()).trim();

@@ -6,24 +6,24 @@ import { accessible, flow, go, picture } from "./harness.mjs";
 const turns = new WeakMap();
 
 /** Says something in a page that is at the tab. */
-async function say(page, text) {
+export async function say(page, text) {
   turns.set(page, await log(page).locator(".turn-end").count());
   await page.getByRole("textbox", { name: "Message" }).fill(text);
   await page.keyboard.press("Enter");
 }
 
-function log(page) {
+export function log(page) {
   return page.getByRole("region", { name: "Conversation" });
 }
 
 /** Waits until the model is done with what was said last. */
-async function done(page) {
+export async function done(page) {
   await log(page).locator(".turn-end").nth(turns.get(page)).waitFor();
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
 }
 
 /** Returns the last call of the conversation, opened. */
-async function lastCall(page, tool) {
+export async function lastCall(page, tool) {
   const own = log(page).locator("details.call").filter({ hasText: tool }).last();
   await own.waitFor();
   if (!(await own.evaluate((details) => details.open))) {

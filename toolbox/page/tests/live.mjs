@@ -3,7 +3,11 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { overApps } from "./apps.mjs";
+import { done, log, say } from "./chat.mjs";
 import { accessible, call, context, fill, flow, go, open, start, tryTool } from "./harness.mjs";
+import { model } from "./programs.mjs";
+import { card } from "./servers.mjs";
 
 /** Makes a call in another page. */
 async function make(session, tool, json) {
@@ -139,6 +143,58 @@ export function register(program, session) {
     await page.getByText("1 lines could not be read").waitFor();
     await rows(page).first().click();
     await page.getByText("<b>x</b>⟨U+202E⟩").first().waitFor();
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+  });
+
+  flow("live: a prompt that changed within a run has the byte and the cause at its request", async () => {
+    const asks = { method: "elicitation/create", params: { message: "which one?", requestedSchema: { type: "object", properties: {} } } };
+    const played = await model((messages) => (messages.at(-1).role === "user" ? [["q_ask", asks]] : "Done."));
+    try {
+      await overApps(
+        async (page) => {
+          await tryTool(page, "b_show");
+          await tryTool(page, "q_ask");
+          await go(page, "chat");
+          await say(page, "ask me");
+          await log(page).getByText("which one?").waitFor();
+          // The tools of a server go while the run waits.
+          await go(page, "servers");
+          const server = await card(page, "b");
+          await server.getByRole("button", { name: "Disconnect" }).click();
+          await server.locator("summary").filter({ hasText: "switched off" }).waitFor();
+          await go(page, "chat");
+          await log(page).getByRole("button", { name: "Decline" }).click();
+          await done(page);
+          await go(page, "live");
+          await page.getByRole("button", { name: "Agents" }).click();
+          const steps = page.locator("details.agent").first().locator(".steps > li");
+          await steps.nth(1).getByText(/^the prompt changed at byte [1-9][\d,]+ \(the tool \w_\w+\): what was cached ends there$/).waitFor();
+          assert.equal(await page.getByText("the prompt changed").count(), 1);
+          await accessible(page, "a prompt that changed");
+        },
+        {},
+        ["--chat", played.url],
+      );
+    } finally {
+      played.stop();
+    }
+  });
+
+  flow("live: changes of a prompt in a recording are text, whatever they are", async () => {
+    const page = await session("live");
+    const causes = [{ tool: "<img src=x onerror=window.hacked=1>\u202e" }, "system", "settings", { message: 3 }, null, 7, "constructor"];
+    const events = causes.flatMap((because, at) => [
+      { type: "prefix_changed", at: at * 1000, because, step: at },
+      { type: "model_started", model: "m", provider: "p", step: at },
+    ]);
+    const lines = events.map((event, at) => JSON.stringify({ sequence: at, time_ms: at, path: ["agent"], run: "r", ...event }));
+    await page.getByLabel("Recording", { exact: true }).setInputFiles({ name: "x.jsonl", mimeType: "text/plain", buffer: Buffer.from(lines.join("\n")) });
+    await page.getByRole("button", { name: "Agents" }).click();
+    await page.getByText("the prompt changed").nth(6).waitFor();
+    const shown = await page.getByText("the prompt changed").allInnerTexts();
+    const causesShown = shown.map((text) => /^the prompt changed at byte (\d,000|0) \((.*)\): what was cached ends there$/.exec(text)?.[2]);
+    assert.deepEqual(causesShown.slice(0, 4), ["the tool <img src=x onerror=window.hacked=1>⟨U+202E⟩", "the system prompt", "the settings", "message 3"]);
+    assert.equal(causesShown.length, 7);
     assert.equal(await page.evaluate(() => window.hacked), undefined);
   });
 

@@ -1,5 +1,6 @@
 // Programs that the flows of `serve --page` and `inspect` start, and a small MCP client.
 import { spawn } from "node:child_process";
+import { createServer } from "node:http";
 import { join, resolve } from "node:path";
 import { PATIENCE, owned } from "./harness.mjs";
 
@@ -66,4 +67,29 @@ export async function request(url, method, params, signal) {
     throw new Error(`no answer to ${method}: ${response.status} ${text.slice(0, 300)}`);
   }
   return answer;
+}
+
+/**
+ * Serves the chat completions of a model. `play` gets the messages of a request, and returns a text, or the calls of
+ * the reply as `[name, arguments]`. Returns its address for `--chat`, and the messages of each request.
+ */
+export async function model(play) {
+  const asked = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const part of request) body += part;
+    const { messages } = JSON.parse(body);
+    asked.push(messages);
+    const reply = play(messages);
+    const calls = (reply) => reply.map(([name, given], index) => ({ index, id: `call_${asked.length}_${index}`, type: "function", function: { name, arguments: JSON.stringify(given) } }));
+    const delta = typeof reply === "string" ? { content: reply } : { tool_calls: calls(reply) };
+    const events = [
+      { choices: [{ index: 0, delta }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: typeof reply === "string" ? "stop" : "tool_calls" }], usage: { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 } },
+    ];
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("") + "data: [DONE]\n\n");
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  return { asked, url: `http://127.0.0.1:${server.address().port}/v1#played`, stop: () => (server.closeAllConnections(), server.close()) };
 }

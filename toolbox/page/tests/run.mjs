@@ -3,6 +3,7 @@ import { another, context, go, keep, open, run, start } from "./harness.mjs";
 import * as apps from "./apps.mjs";
 import * as approvals from "./approvals.mjs";
 import * as chat from "./chat.mjs";
+import * as chatApps from "./chat-apps.mjs";
 import * as form from "./form.mjs";
 import * as keys from "./keys.mjs";
 import * as live from "./live.mjs";
@@ -10,6 +11,7 @@ import * as narrow from "./narrow.mjs";
 import * as safety from "./safety.mjs";
 import * as inspect from "./inspect.mjs";
 import * as scripts from "./scripts.mjs";
+import * as spending from "./spending.mjs";
 import * as serve from "./serve.mjs";
 import * as results from "./results.mjs";
 import * as servers from "./servers.mjs";
@@ -31,7 +33,7 @@ async function session(at, options) {
   return next;
 }
 
-for (const part of [tools, trying, form, keys, narrow, approvals, chat, live, scripts, safety, serve, servers, results, inspect, apps]) {
+for (const part of [tools, trying, form, keys, narrow, approvals, chat, live, scripts, safety, serve, servers, results, inspect, apps, chatApps, spending]) {
   part.register(program, session);
 }
 await run();

@@ -46,7 +46,7 @@ const FILE = `{
 `;
 
 /** Returns the card of a server, opened. */
-async function card(page, name) {
+export async function card(page, name) {
   const own = page.locator("li.card").filter({ has: page.locator("summary b", { hasText: name }) });
   await own.waitFor();
   const isOpen = await own.locator("details").first().evaluate((details) => details.open);

@@ -68,7 +68,7 @@ pub struct Taint {
     call: Option<Arc<CallMark>>,
 }
 
-/// The most sources that are kept, of results and of definitions each.
+/// The most sources that are kept, of results and apps, and of definitions.
 const MOST_SOURCES: usize = 16;
 
 /// A source of untrusted text in a conversation.
@@ -79,6 +79,9 @@ pub enum TaintSource {
     Result(String),
     /// The definition of the tool of this name.
     Definition(String),
+    /// The [MCP App](https://modelcontextprotocol.io/extensions/apps/overview) of the tool of this
+    /// name, which gave the model text.
+    App(String),
     /// Text that is of no known tool: the program added it, or it begins the conversation.
     Other,
 }
@@ -142,16 +145,23 @@ impl Taint {
     }
 
     /// Returns where the untrusted text comes from, the oldest first: the last 16 tools whose
-    /// results it is, and the first 16 whose definitions.
+    /// results it is, or whose app gave it, and the first 16 whose definitions.
     #[must_use]
     pub fn sources(&self) -> Vec<TaintSource> {
         self.record.sources.lock().iter().cloned().collect()
     }
 
+    /// Marks the conversation as tainted by text of the app of a tool.
+    #[cfg(all(feature = "agent", feature = "page"))]
+    pub(crate) fn mark_by_app(&self, tool: &str) {
+        self.mark_by([TaintSource::App(tool.to_owned())]);
+    }
+
     fn mark_by(&self, sources: impl IntoIterator<Item = TaintSource>) {
         let mut kept = self.record.sources.lock();
         for source in sources {
-            let is_result = |own: &TaintSource| matches!(own, TaintSource::Result(_));
+            let is_result =
+                |own: &TaintSource| matches!(own, TaintSource::Result(_) | TaintSource::App(_));
             if kept.contains(&source) {
                 continue;
             }

@@ -41,11 +41,19 @@ fn is_open_to_apps(definition: &ToolDefinition) -> bool {
         .is_none_or(|all| all.as_array().is_some_and(|all| all.iter().any(|one| one == "app")))
 }
 
-/// Returns a tool that has an app.
-fn opener(toolbox: &ToolBox, name: &str) -> Option<(Tool, String)> {
+/// Returns a tool that has an app, and the URI of the app.
+pub(super) fn opener(toolbox: &ToolBox, name: &str) -> Option<(Tool, String)> {
     let tool = toolbox.called(name).filter(|tool| toolbox.offers(tool, &UNUSED_CONTEXT))?;
     let uri = uri_of(tool.definition())?.to_owned();
     Some((tool, uri))
+}
+
+/// Returns the tool and the server of the app that shows the results of a tool; `null` if there is
+/// none.
+#[cfg(feature = "agent")]
+pub(super) fn of_tool(toolbox: &ToolBox, name: &str) -> Value {
+    opener(toolbox, name)
+        .map_or(Value::Null, |(tool, _)| json!({"tool": tool.name(), "server": tool.source()}))
 }
 
 /// Returns a call of an app with the names of the box, or the reason why it may not make it: the
@@ -100,6 +108,7 @@ pub(super) async fn open(
             let id = page.apps.expect(app.policy.header(parent), parent.to_owned());
             json_of(&json!({
                 "frame": format!("{origin}/app/{id}"),
+                "tool": app.tool,
                 "html": app.html,
                 "blob": app.blob,
                 "csp": app.policy.granted(),
@@ -113,6 +122,8 @@ pub(super) async fn open(
 
 /// The HTML of an app, as text or in base64.
 struct ReadApp {
+    /// The tool, as its server names it.
+    tool: Value,
     html: Option<String>,
     blob: Option<String>,
     policy: AppPolicy,
@@ -143,6 +154,14 @@ async fn read(page: &Arc<PageInner>, tool: &str, session: u64) -> Result<ReadApp
         Some(bytes) if bytes > MAX_HTML => {
             Err(format!("it has {bytes} bytes of HTML; at most {MAX_HTML} are shown"))
         }
-        Some(_) => Ok(ReadApp { html, blob, policy: AppPolicy::of(&app["_meta"]["ui"]) }),
+        Some(_) => {
+            let definition = tool.definition();
+            let tool = json!({
+                "name": tool.name_at_source().unwrap_or(tool.name()),
+                "description": definition.description,
+                "inputSchema": definition.input_schema,
+            });
+            Ok(ReadApp { tool, html, blob, policy: AppPolicy::of(&app["_meta"]["ui"]) })
+        }
     }
 }

@@ -331,6 +331,7 @@ fn taint_source(source: &TaintSource) -> Value {
     match source {
         TaintSource::Result(tool) => json!({"kind": "result", "tool": tool}),
         TaintSource::Definition(tool) => json!({"kind": "definition", "tool": tool}),
+        TaintSource::App(tool) => json!({"kind": "app", "tool": tool}),
         TaintSource::Other => json!({"kind": "other", "tool": null}),
     }
 }

@@ -44,6 +44,7 @@
 //! | open a page over a box | [`Page`] |
 //! | decide on calls and answer questions in it | [`Inbox`] |
 //! | talk to a model over its tools | `Page::chat` (feature `agent`) |
+//! | show what principals spend | `Page::journal` (feature `durable`) |
 
 mod admission;
 mod app_frames;
@@ -75,6 +76,8 @@ mod reply;
 mod routes;
 mod servers;
 mod sessions;
+#[cfg(feature = "durable")]
+mod spending;
 mod tools;
 
 #[cfg(feature = "cli")]

@@ -25,6 +25,8 @@ pub(super) struct PageOptions {
     pub(super) config_file: Option<Arc<dyn ConfigFile>>,
     #[cfg(feature = "agent")]
     pub(super) chat: Option<crate::agent::Agent>,
+    #[cfg(feature = "durable")]
+    pub(super) journal: Option<crate::durable::Journal>,
     #[cfg(feature = "mcp-client")]
     pub(super) servers: Option<crate::mcp::Servers>,
     #[cfg(feature = "mcp-client")]
@@ -34,6 +36,19 @@ pub(super) struct PageOptions {
 }
 
 impl PageOptions {
+    /// Returns `true` if the page shows what principals spend.
+    #[cfg(feature = "durable")]
+    pub(super) fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// Returns `false`: there are no journals.
+    #[cfg(not(feature = "durable"))]
+    #[allow(clippy::unused_self, reason = "it is that of pages with a journal")]
+    pub(super) fn has_journal(&self) -> bool {
+        false
+    }
+
     pub(super) fn new(toolbox: ToolBox) -> Self {
         Self {
             toolbox,
@@ -47,6 +62,8 @@ impl PageOptions {
             config_file: None,
             #[cfg(feature = "agent")]
             chat: None,
+            #[cfg(feature = "durable")]
+            journal: None,
             #[cfg(feature = "mcp-client")]
             servers: None,
             #[cfg(feature = "mcp-client")]

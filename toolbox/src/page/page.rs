@@ -185,6 +185,16 @@ impl Page {
         self.with(|options| options.chat = Some(agent))
     }
 
+    /// Shows what principals spent by day and month, as a journal has it: that of the
+    /// [limits](crate::durable::Journal::spending_limits) of its agents (feature `durable`).
+    ///
+    /// Default: there is no such tab.
+    #[cfg(feature = "durable")]
+    #[must_use]
+    pub fn journal(self, journal: crate::durable::Journal) -> Self {
+        self.with(|options| options.journal = Some(journal))
+    }
+
     /// Lets people at the page change the file that the servers are configured in.
     #[cfg(feature = "cli")]
     pub(crate) fn config_file(self, file: Arc<dyn super::ConfigFile>) -> Self {

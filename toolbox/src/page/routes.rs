@@ -63,8 +63,10 @@ pub(super) fn router(page: Arc<PageInner>, closing: CancellationToken) -> Router
         .route("/api/config/change", post(config_file::change))
         .route("/api/config/import", post(config_file::import))
         .route("/api/approve", post(servers::approve))
-        .route("/api/reconnect", post(servers::reconnect))
-        .layer(DefaultBodyLimit::max(MAX_BODY));
+        .route("/api/reconnect", post(servers::reconnect));
+    #[cfg(feature = "durable")]
+    let small = small.route("/api/spending", post(super::spending::of_period));
+    let small = small.layer(DefaultBodyLimit::max(MAX_BODY));
     let session_checks = from_fn_with_state(Arc::clone(&page), admission::of_session);
     let with_session = large.merge(small).layer(session_checks).layer(Extension(closing));
     let open =
@@ -120,6 +122,7 @@ async fn state(State(page): PageState, headers: HeaderMap) -> Response {
         "offers": offers::counts(&options.toolbox),
         "frames": frames::count(&page),
         "chat": chat::facts(&page),
+        "spending": options.has_journal(),
         "streams": *page.live.streams.borrow(),
         "lock_file": servers::has_lock(&page),
         "mcp_url": options.mcp_url,

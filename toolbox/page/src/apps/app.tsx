@@ -5,8 +5,7 @@ import { useRead } from "../reading";
 import type { CallResult } from "../result";
 import { program } from "../state";
 import { useStore } from "../store";
-import type { Detail } from "../tools";
-import { Line, visible } from "../text";
+import { Block, Line, visible } from "../text";
 import { Bridge, RpcError } from "./bridge";
 import type { AppHtml } from "./bridge";
 
@@ -14,8 +13,11 @@ import type { AppHtml } from "./bridge";
 const LOWEST = 60;
 const HIGHEST = 640;
 
-/** The calls of an app that are listed. */
+/** What an app asked for that is listed. */
 const LISTED = 20;
+
+/** The apps that are open beyond which none opens by itself. */
+const MOST_OPEN = 4;
 
 interface AppCall {
   at: number;
@@ -24,10 +26,26 @@ interface AppCall {
 }
 
 export interface AppProps {
-  detail: Detail;
+  /** The tool that was called, and its server. */
+  tool: string;
+  server: string | null;
+  /** The name of the call among all of the page. */
+  call: string;
   /** The arguments of the call, as JSON text. */
   given: string;
   result: CallResult;
+  /** `true` if the call was made while the page was there. */
+  isNew: boolean;
+  chat?: ChatOfApp;
+}
+
+/** The conversation that the call of an app stands in. */
+export interface ChatOfApp {
+  /** `true` while the model works: nothing stays in its place. */
+  busy: boolean;
+  /** Sends a message of the app; returns the reason why it is refused. */
+  send(text: string): Promise<string>;
+  give(text: string): string;
 }
 
 /** Returns a result as MCP has it. */
@@ -40,8 +58,20 @@ function asMcp(result: CallResult): Record<string, unknown> {
   };
 }
 
-/** The results whose app has opened by itself, as it does once for each call. */
-const seen = new WeakSet<CallResult>();
+/** Returns the arguments of a call; a model may have written what is no JSON. */
+function argumentsOf(given: string): Record<string, unknown> {
+  try {
+    return JSON.parse(given);
+  } catch {
+    return {};
+  }
+}
+
+/** The calls whose app has opened by itself, as it does once for each. */
+const seen = new Set<string>();
+
+/** The calls whose app is open. */
+const open = new Set<string>();
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -49,14 +79,22 @@ export function App(props: AppProps) {
   const state = useStore(program);
   const [app, setApp] = useState<AppHtml | null>(null);
   const [phase, setPhase] = useState<"closed" | "loading" | "open" | "closing">(() => {
-    const { result } = props;
-    return state?.apps && !seen.has(result) && !result.is_error && !result.is_pending ? "loading" : "closed";
+    const { call, isNew, result } = props;
+    const opens = state?.apps && isNew && !seen.has(call) && !result.is_error && !result.is_pending && open.size < MOST_OPEN;
+    if (opens) {
+      open.add(call);
+    }
+    return opens ? "loading" : "closed";
   });
   const [fault, setFault] = useState("");
   const [calls, setCalls] = useState<AppCall[]>([]);
   const [begun, setBegun] = useState(false);
   const close = useRef<() => void>(() => {});
-  useEffect(() => void seen.add(props.result), []);
+  useEffect(() => {
+    seen.add(props.call);
+    return () => void open.delete(props.call);
+  }, []);
+  useEffect(() => void (phase === "closed" ? open.delete(props.call) : open.add(props.call)), [phase]);
 
   useEffect(() => {
     if (phase !== "loading") {
@@ -66,7 +104,7 @@ export function App(props: AppProps) {
     setFault("");
     setCalls([]);
     setBegun(false);
-    post<AppHtml>("/api/apps/open", { tool: props.detail.name }).then(
+    post<AppHtml>("/api/apps/open", { tool: props.tool }).then(
       (found) => {
         if (current) {
           setApp(found);
@@ -92,7 +130,7 @@ export function App(props: AppProps) {
   return (
     <section class="app" aria-label="App">
       <h3>
-        App of <Line text={props.detail.server ?? "this program"} max={60} />
+        App of <Line text={props.server ?? "this program"} max={60} />
       </h3>
       <p class="acts">
         {isOpen ? (
@@ -175,20 +213,22 @@ interface FrameProps extends AppProps {
   note(call: AppCall): void;
 }
 
-interface AskedLink {
-  url: URL;
-  say(open: boolean): void;
+/** A question of an app to the person. */
+interface Asked {
+  what: "link" | "message";
+  text: string;
+  say(agreed: boolean): void;
 }
 
 let count = 0;
 
 function Frame(props: FrameProps) {
-  const { detail, app } = props;
+  const { app, tool } = props;
   const frame = useRef<HTMLIFrameElement>(null);
   const [height, setHeight] = useState(240);
-  const [link, setLink] = useState<AskedLink | null>(null);
-  const asked = useRef<AskedLink | null>(null);
-  asked.current = link;
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const open = useRef<Asked | null>(null);
+  open.current = asked;
 
   // Before the frame loads, and until it is gone.
   useLayoutEffect(() => {
@@ -196,6 +236,35 @@ function Frame(props: FrameProps) {
     const running = new Set<string>();
     let alive = true;
     let question = false;
+
+    /** Asks the person; `false` if they do not agree, or are asked already. */
+    const ask = (what: Asked["what"], text: string): Promise<boolean> =>
+      new Promise((done) => {
+        if (question || !alive) {
+          done(false);
+          return;
+        }
+        question = true;
+        const say = (agreed: boolean) => {
+          question = false;
+          setAsked(null);
+          done(agreed);
+        };
+        setAsked({ what, text, say });
+      });
+
+    const { chat } = props;
+    const send = async (text: string): Promise<boolean> => {
+      const at = ++count;
+      const note = (end: string) => alive && props.note({ at, what: `message ${text}`, end });
+      if (!(await ask("message", text))) {
+        note("not sent");
+        return false;
+      }
+      const why = await chat!.send(text);
+      note(why || "sent");
+      return why === "";
+    };
 
     const request = async (kind: "tool" | "resource", name: string, given: string): Promise<any> => {
       const id = `page-app-${crypto.randomUUID()}`;
@@ -206,7 +275,7 @@ function Frame(props: FrameProps) {
       running.add(id);
       try {
         let last: any = null;
-        await stream("/api/calls", { id, kind, app: detail.name, tool: name, arguments: given }, (line) => {
+        await stream("/api/calls", { id, kind, app: tool, tool: name, arguments: given }, (line) => {
           last = line.result ?? last;
         });
         if (!last) {
@@ -232,12 +301,12 @@ function Frame(props: FrameProps) {
       containerDimensions: { width: own.clientWidth, maxHeight: HIGHEST },
       platform: "web",
       userAgent: "toolbox",
-      toolInfo: { tool: { name: detail.name_at_server ?? detail.name, description: detail.description, inputSchema: JSON.parse(detail.schema) } },
+      toolInfo: { tool: app.tool },
     });
 
     const bridge = new Bridge(own, app, {
       context,
-      input: () => JSON.parse(props.given),
+      input: () => argumentsOf(props.given),
       result: () => asMcp(props.result),
       call: async (name, given) => asMcp(await request("tool", name, JSON.stringify(given))),
       read: async (uri) => {
@@ -249,23 +318,14 @@ function Frame(props: FrameProps) {
         const isWanted = (own: string) => own.startsWith("mcp://") && own.endsWith(`/${uri}`);
         return { contents: found.contents.map((part: any) => ({ ...part, uri: isWanted(String(part.uri)) ? uri : part.uri })) };
       },
-      openLink: (url) =>
-        new Promise((done) => {
-          if (question) {
-            done(false);
-            return;
-          }
-          question = true;
-          const say = (open: boolean) => {
-            question = false;
-            setLink(null);
-            if (open) {
-              window.open(url.href, "_blank", "noopener,noreferrer");
-            }
-            done(open);
-          };
-          setLink({ url, say });
-        }),
+      openLink: async (url) => {
+        const agreed = await ask("link", url.href);
+        if (agreed) {
+          window.open(url.href, "_blank", "noopener,noreferrer");
+        }
+        return agreed;
+      },
+      ...(chat && { chat: { send, give: (text) => (alive ? chat.give(text) : "the app is closed") } }),
       resize: (wanted) => {
         // What is to be clicked stays where it is.
         if (!question) {
@@ -294,7 +354,7 @@ function Frame(props: FrameProps) {
       alive = false;
       dark.removeEventListener("change", themed);
       sized.disconnect();
-      asked.current?.say(false);
+      open.current?.say(false);
       running.forEach((id) => void post("/api/cancel", { id }).catch(() => {}));
       endElsewhere(own, bridge);
     };
@@ -306,13 +366,13 @@ function Frame(props: FrameProps) {
         ref={frame}
         // The address of a frame is good for one load, so the listener above is there first.
         src={app.frame}
-        title={`App of ${visible(detail.server ?? detail.name).slice(0, 60)}`}
+        title={`App of ${visible(props.server ?? tool).slice(0, 60)}`}
         sandbox="allow-scripts allow-same-origin allow-forms"
         allow=""
         referrerpolicy="no-referrer"
         style={{ height: `${height}px` }}
       />
-      {link && <Question link={link} />}
+      {asked && <Question asked={asked} busy={props.chat?.busy ?? false} />}
     </>
   );
 }
@@ -328,22 +388,29 @@ function endElsewhere(frame: HTMLIFrameElement, bridge: Bridge): void {
   void bridge.close("its result is no longer shown").finally(() => moves && frame.remove());
 }
 
-/** A link that an app asks to open. It cannot be opened for a moment, so that no click meets it that was not meant. */
-function Question({ link }: { link: AskedLink }) {
-  const isRead = useRead(link.url.href);
+const QUESTIONS = {
+  link: { label: "Link of the app", asks: "The app asks to open this link:", agree: "Open" },
+  message: { label: "Message of the app", asks: "The app asks to send this message as yours:", agree: "Send" },
+};
+
+/** A question of an app. It cannot be agreed to for a moment, so that no click meets it that was not meant. */
+function Question({ asked, busy }: { asked: Asked; busy: boolean }) {
+  const { label, asks, agree } = QUESTIONS[asked.what];
+  const isRead = useRead(busy ? null : `${asked.what} ${asked.text}`);
+  const own = useRef<HTMLDivElement>(null);
+  useEffect(() => own.current?.scrollIntoView({ block: "nearest" }), []);
   return (
-    <div class="card" role="group" aria-label="Link of the app">
-      <p role="alert">The app asks to open this link:</p>
-      <p>
-        <code>{visible(link.url.href)}</code>
-      </p>
+    <div ref={own} class="card" role="group" aria-label={label}>
+      <p role="alert">{asks}</p>
+      <Block text={asked.text} label={asks} />
       <p class="acts">
-        <button type="button" disabled={!isRead} onClick={() => link.say(true)}>
-          Open
+        <button type="button" disabled={!isRead} onClick={() => asked.say(true)}>
+          {agree}
         </button>{" "}
-        <button type="button" onClick={() => link.say(false)}>
+        <button type="button" onClick={() => asked.say(false)}>
           Refuse
         </button>
+        {busy && <span class="quiet">Once the model is done</span>}
       </p>
     </div>
   );

@@ -6,6 +6,9 @@ export const LARGEST = 1 << 20;
 /** The depth to which a message may be nested. */
 const DEEPEST = 64;
 
+/** The most bytes of text that an app gives a conversation at once. */
+export const MOST_TEXT = 16 << 10;
+
 /** The messages that may follow each other at once, and those of a second from then on. */
 const BURST = 300;
 const PER_SECOND = 100;

@@ -1,5 +1,5 @@
 // The page's end of the connection with an app: JSON-RPC by messages of its frame.
-import { Pace, isMessage } from "./bounds";
+import { MOST_TEXT, Pace, isMessage } from "./bounds";
 
 /** The version of the extension. */
 const VERSION = "2026-01-26";
@@ -14,12 +14,22 @@ const BEGIN_MS = 10_000;
 export interface AppHtml {
   /** The address of the proxy. */
   frame: string;
+  /** The tool, as its server names it. */
+  tool: { name: string; description: string; inputSchema: object };
   html: string | null;
   blob: string | null;
   csp: Record<string, string[]>;
   /** The origins that it declared and does not get. */
   refused: string[];
   permissions: string[];
+}
+
+/** What an app may give a conversation. */
+export interface AppChat {
+  /** Sends a message once the person agrees; `false` if it is not sent. */
+  send(text: string): Promise<boolean>;
+  /** Replaces what the model reads of the app before the next message; returns the reason why it is refused. */
+  give(text: string): string;
 }
 
 /** What the page does for an app. */
@@ -30,6 +40,8 @@ export interface AppHost {
   call(name: string, given: Record<string, unknown>): Promise<object>;
   read(uri: string): Promise<object>;
   openLink(url: URL): Promise<boolean>;
+  /** The conversation that the app stands in, if it does. */
+  chat?: AppChat;
   resize(height: number): void;
   /** The app has begun, and has its input and result. */
   begun(): void;
@@ -52,6 +64,27 @@ function htmlOf(app: AppHtml): string {
     return app.html;
   }
   return new TextDecoder().decode(Uint8Array.from(atob(app.blob ?? ""), (one) => one.charCodeAt(0)));
+}
+
+/** Returns the text of content blocks; the page takes no others. */
+function textOf(content: unknown): string {
+  const blocks = Array.isArray(content) ? content : content === undefined ? [] : [content];
+  return blocks
+    .map((block) => {
+      if (block?.type !== "text" || typeof block.text !== "string") {
+        throw new RpcError(-32602, "the page takes text alone");
+      }
+      return block.text;
+    })
+    .join("\n\n");
+}
+
+function bounded(text: string): string {
+  const size = new TextEncoder().encode(text).length;
+  if (size > MOST_TEXT) {
+    throw new RpcError(-32602, `the text has ${size} bytes, and at most ${MOST_TEXT} are taken`);
+  }
+  return text;
 }
 
 export class Bridge {
@@ -192,10 +225,11 @@ export class Bridge {
       }
       this.#state = "initialized";
       const sandbox = { permissions: {}, csp: this.app.csp };
+      const chat = this.host.chat && { message: { text: {} }, updateModelContext: { text: {}, structuredContent: {} } };
       return {
         protocolVersion: VERSION,
         hostInfo: { name: "toolbox", version: "1" },
-        hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, sandbox },
+        hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, sandbox, ...chat },
         hostContext: this.host.context(),
       };
     }
@@ -225,10 +259,42 @@ export class Bridge {
         }
         return {};
       }
+      case "ui/message":
+        return this.#message(params);
+      case "ui/update-model-context":
+        return this.#give(params);
       case "ui/request-display-mode":
         return { mode: "inline" };
       default:
         throw new RpcError(-32601, "the page has no such method");
     }
+  }
+
+  get #chat(): AppChat {
+    if (!this.host.chat) {
+      throw new RpcError(-32601, "no conversation is here: the call was made by hand");
+    }
+    return this.host.chat;
+  }
+
+  async #message(params: any): Promise<object> {
+    const chat = this.#chat;
+    const text = bounded(textOf(params.content));
+    if (params.role !== "user" || text.trim() === "") {
+      throw new RpcError(-32602, "a message has the role user, and a text");
+    }
+    return (await chat.send(text)) ? {} : { isError: true };
+  }
+
+  #give(params: any): object {
+    const chat = this.#chat;
+    const { content, structuredContent } = params;
+    const structured = structuredContent === undefined ? [] : [{ type: "text", text: JSON.stringify(structuredContent) }];
+    const texts = [textOf(content), textOf(structured)].filter((text) => text.trim() !== "");
+    const why = chat.give(bounded(texts.join("\n\n")));
+    if (why) {
+      throw new RpcError(-32000, why);
+    }
+    return {};
   }
 }

@@ -5,9 +5,9 @@ import type { Settled } from "../approvals";
 import { OPEN_MENU } from "../running";
 import { program, waiting } from "../state";
 import { useStore } from "../store";
-import { Line, number, visible } from "../text";
+import { Block, Line, bytes, number, visible } from "../text";
 import { Drawn, Spent } from "./entries";
-import { clear, goOn, look, send, stop, talk } from "./store";
+import { clear, contexts, goOn, look, send, setContext, stop, talk } from "./store";
 import "./chat.css";
 
 /** The entries that are drawn at once. */
@@ -40,7 +40,7 @@ function Off() {
 }
 
 function On({ model, provider }: { model: string; provider: string }) {
-  const { entries, gone, running, canGoOn, usage, cost, conversation } = useStore(talk);
+  const { born, entries, replayed, gone, running, canGoOn, usage, cost, conversation } = useStore(talk);
   const all = useStore(waiting);
   const [most, show] = useState(DRAWN);
   const [fault, setFault] = useState("");
@@ -114,8 +114,12 @@ function On({ model, provider }: { model: string; provider: string }) {
         )}
         {shown.map(([at, entry]) => (
           <Drawn
-            key={at}
+            key={`${born} ${at}`}
+            at={at}
+            name={`${born} ${at}`}
             entry={entry}
+            isNew={!replayed.has(at)}
+            running={running}
             conversation={conversation}
             waiting={entry.kind === "call" && last.get(entry.id) === at ? mine.filter((own) => own.call === entry.id) : []}
             place={place}
@@ -203,6 +207,7 @@ function Composer({ running, waits, empty, box, act }: ComposerProps) {
         void submit();
       }}
     >
+      <Contexts />
       <label>
         <span class="sr">Message</span>
         <textarea
@@ -253,5 +258,27 @@ function Composer({ running, waits, empty, box, act }: ComposerProps) {
         {running && <span class="quiet running">{waits ? "A call waits for you" : "The model works"}; Esc stops it</span>}
       </div>
     </form>
+  );
+}
+
+/** What apps give the model to read before the next message. */
+function Contexts() {
+  const all = useStore(contexts);
+  return (
+    <div class="contexts">
+      {[...all].map(([at, { tool, text }]) => (
+        <div key={at} class="context" role="group" aria-label="Context of an app">
+          <details>
+            <summary>
+              The model reads {bytes(new TextEncoder().encode(text).length)} of the app of <Line text={tool} max={60} /> with your next message
+            </summary>
+            <Block text={text} label="Context of the app" />
+          </details>
+          <button type="button" onClick={() => setContext(at, { tool, text: "" })}>
+            Leave it out
+          </button>
+        </div>
+      ))}
+    </div>
   );
 }

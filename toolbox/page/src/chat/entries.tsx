@@ -1,5 +1,6 @@
 // The entries of a conversation: messages, texts of the model, calls, ends of turns.
 import { useState } from "preact/hooks";
+import { App } from "../apps/app";
 import { Entry as WaitingEntry } from "../approvals";
 import type { Settled } from "../approvals";
 import { DRAWN, Markdown } from "../markdown";
@@ -8,9 +9,17 @@ import { Items, ScriptOfCall } from "../running";
 import { href } from "../state";
 import type { Waiting } from "../state";
 import { Block, Line, bytes, milliseconds, number, pretty, visible } from "../text";
+import { send, setContext } from "./store";
 import type { CallEntry, Cost, EndEntry, Entry, TextEntry, Usage } from "./store";
 
 interface Decides {
+  /** The number of the entry, and its name among those of all conversations. */
+  at: number;
+  name: string;
+  /** `false` for a call that had ended before the page was loaded. */
+  isNew: boolean;
+  /** `true` while the model works. */
+  running: boolean;
   /** The conversation, as events name it. */
   conversation: string;
   /** What waits for a person in this conversation. */
@@ -23,6 +32,7 @@ interface Decides {
 export function Drawn({ entry, ...decides }: { entry: Entry } & Decides) {
   switch (entry.kind) {
     case "user":
+    case "context":
     case "text":
     case "reasoning":
       return <Text entry={entry} />;
@@ -53,9 +63,24 @@ function Text({ entry }: { entry: TextEntry }) {
       </details>
     );
   }
+  if (kind === "context") {
+    return (
+      <details class="reasoning">
+        <summary class="quiet">
+          The model was given text of the app of <Line text={entry.app} max={120} />
+        </summary>
+        <Block text={text} label="Context of the app" />
+      </details>
+    );
+  }
   const isUser = kind === "user";
   return (
     <article class={isUser ? "said user" : "said"} aria-label={isUser ? "You" : "The model"}>
+      {entry.app && (
+        <p class="quiet">
+          Written by the app of <Line text={entry.app} max={120} />
+        </p>
+      )}
       {isUser ? <p class="plain">{visible(text)}</p> : <Markdown text={text} label="Text of the model" />}
       {!isUser && text.length > DRAWN && (
         <details>
@@ -75,7 +100,28 @@ function Omitted({ count }: { count: number }) {
 /** The states in which a call is shown open, unless somebody closes it. */
 const OPEN = ["running", "waiting", "failed", "refused"];
 
-function Call({ entry, conversation, waiting, place, settle }: { entry: CallEntry } & Decides) {
+/** A call, and below it its app: a frame that is taken out and put in again would load anew. */
+function Call({ at, name, isNew, running, ...props }: { entry: CallEntry } & Decides) {
+  const { arguments: given, result } = props.entry;
+  const app = result?.app;
+  return (
+    <>
+      <CallCard {...props} />
+      {app && (
+        <App
+          {...app}
+          call={name}
+          given={result.edited ?? given ?? "{}"}
+          result={result}
+          isNew={isNew}
+          chat={{ busy: running, send: (text) => send(text, app.tool), give: (text) => setContext(at, { tool: app.tool, text }) }}
+        />
+      )}
+    </>
+  );
+}
+
+function CallCard({ entry, conversation, waiting, place, settle }: { entry: CallEntry } & Omit<Decides, "at" | "name" | "isNew" | "running">) {
   const [chosen, choose] = useState<boolean | null>(null);
   const open = waiting.length > 0 || (chosen ?? OPEN.includes(entry.state));
   const { progress } = entry;

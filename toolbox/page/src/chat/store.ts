@@ -19,8 +19,10 @@ export interface CallEntry {
 }
 
 export interface TextEntry {
-  kind: "user" | "text" | "reasoning";
+  kind: "user" | "context" | "text" | "reasoning";
   text: string;
+  /** The tool whose app wrote it. */
+  app?: string | null;
   /** The bytes that are not kept. */
   omitted: number;
 }
@@ -47,10 +49,14 @@ export interface EndEntry {
 export type Entry = CallEntry | TextEntry | EndEntry | { kind: "note"; text: string };
 
 export interface Talk {
+  /** The number of the conversation among all of the program. */
+  born: number;
   /** The name of the conversation among those of all sessions; empty before its first message. */
   conversation: string;
   /** By their numbers, in order. */
   entries: Map<number, Entry>;
+  /** The numbers of the calls that had ended before this page was loaded. */
+  replayed: Set<number>;
   /** The number of entries that the program no longer has. */
   gone: number;
   running: boolean;
@@ -74,8 +80,10 @@ interface Changes {
 
 function empty(): Talk {
   return {
+    born: 0,
     conversation: "",
     entries: new Map(),
+    replayed: new Set(),
     gone: 0,
     running: false,
     canGoOn: false,
@@ -136,6 +144,8 @@ function pause(time: number): Promise<void> {
 
 function take(changes: Changes): void {
   const now = talk.value;
+  // A page that has given no order yet was loaded anew.
+  const isReplay = changes.whole && orders === 0;
   const entries = changes.whole ? new Map<number, Entry>() : now.entries;
   for (const change of changes.entries) {
     const before = entries.get(change.at);
@@ -157,14 +167,42 @@ function take(changes: Changes): void {
     seen = { ...seen, at: null, bytes: 0 };
   }
   talk.set({
+    born: changes.born,
     conversation: changes.conversation ?? "",
     entries,
+    replayed: isReplay ? new Set([...entries].filter(([, entry]) => entry.kind === "call" && entry.result).map(([at]) => at)) : now.replayed,
     gone: changes.gone,
     running: changes.running,
     canGoOn: changes.can_go_on,
     usage: changes.usage,
     cost: changes.cost,
   });
+}
+
+/** What an app gives the model to read before the next message. */
+export interface AppContext {
+  tool: string;
+  text: string;
+}
+
+/** The contexts of apps, by the numbers of their calls. */
+export const contexts = new Store<Map<number, AppContext>>(new Map());
+
+/** The most contexts that go with one message. */
+const MOST_CONTEXTS = 8;
+
+/** Replaces the context of an app; an empty one is taken out. Returns the reason why it is refused. */
+export function setContext(at: number, context: AppContext): string {
+  const all = new Map(contexts.value);
+  all.delete(at);
+  if (context.text !== "") {
+    if (all.size >= MOST_CONTEXTS) {
+      return `at most ${MOST_CONTEXTS} apps give a context`;
+    }
+    all.set(at, context);
+  }
+  contexts.set(all);
+  return "";
 }
 
 let looks = false;
@@ -215,8 +253,15 @@ async function give(path: string, more: Record<string, unknown> = {}): Promise<s
   }
 }
 
-export function send(text: string): Promise<string> {
-  return give("/api/chat/send", { text });
+/** Sends a message, which the app of a tool may have written, with the contexts of apps. */
+export async function send(text: string, app: string | null = null): Promise<string> {
+  const sent = contexts.value;
+  const why = await give("/api/chat/send", { text, app, contexts: [...sent.values()] });
+  if (why === "") {
+    // Those that were replaced meanwhile go with the next message.
+    contexts.set(new Map([...contexts.value].filter(([at, own]) => sent.get(at) !== own)));
+  }
+  return why;
 }
 
 export function goOn(): Promise<string> {
@@ -228,5 +273,6 @@ export function stop(): Promise<string> {
 }
 
 export function clear(): Promise<string> {
+  contexts.set(new Map());
   return give("/api/chat/clear");
 }

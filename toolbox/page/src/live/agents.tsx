@@ -80,6 +80,11 @@ function Agent({ agent, log, choose }: { agent: AgentRun; log: LiveLog; choose(c
                     {turn.cost && `, ${turn.cost}`}
                     {at > 0 && ", tried again"}
                   </span>
+                  {turn.prefix && (
+                    <div class="warn">
+                      <Line text={turn.prefix} max={300} />
+                    </div>
+                  )}
                   {turn.reasoning && (
                     <details>
                       <summary class="quiet">reasoning</summary>

@@ -51,6 +51,8 @@ export interface Call {
 
 export interface ModelTurn {
   step: number;
+  /** The end of the cached beginning, in words; `null` if the request goes on where the one before it ended. */
+  prefix: string | null;
   model: string;
   provider: string;
   began: number;
@@ -80,6 +82,8 @@ export interface AgentRun {
   output: number;
   cost: string | null;
   turns: ModelTurn[];
+  /** The `prefix` of the next request. */
+  prefix: string | null;
   calls: Call[];
   notes: string[];
 }
@@ -170,6 +174,7 @@ export class LiveLog {
       output: 0,
       cost: null,
       turns: [],
+      prefix: null,
       calls: [],
       notes: [],
     };
@@ -204,9 +209,13 @@ export class LiveLog {
     const turn = agent.turns[agent.turns.length - 1];
     const open = turn && turn.took === null ? turn : null;
     switch (event.type) {
+      case "prefix_changed":
+        agent.prefix = `the prompt changed at byte ${Number(event.at).toLocaleString("en")} (${cause(event.because)}): what was cached ends there`;
+        break;
       case "model_started":
         agent.turns.push({
           step: event.step,
+          prefix: agent.prefix,
           model: event.model,
           provider: event.provider,
           began: event.time_ms,
@@ -220,6 +229,7 @@ export class LiveLog {
           reasoning: "",
           cost: null,
         });
+        agent.prefix = null;
         break;
       case "delta":
         if (open && typeof event.text === "string" && open.text.length < MAX_TEXT) {
@@ -386,6 +396,15 @@ function size(event: LiveEvent): number {
 /** Returns the key of an agent: its calls name it in their path, and the call above it as their parent. */
 function keyOf(event: LiveEvent): string {
   return `${event.run ?? ""}\n${event.path.join("\n")}\n${event.parent_call_id ?? ""}`;
+}
+
+/** Returns the part of a request that changed, in words. */
+function cause(because: any): string {
+  if (because !== null && typeof because === "object") {
+    const [[part, which] = ["", ""]] = Object.entries(because);
+    return part === "tool" ? `the tool ${String(which)}` : part === "message" ? `message ${String(which)}` : part;
+  }
+  return because === "system" ? "the system prompt" : `the ${String(because)}`;
 }
 
 /** Returns what something cost in words; money is a decimal text, so that nothing is rounded. */

@@ -9,9 +9,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::entry::ChatEntry;
+use super::message::UserMessage;
 use super::transcript::ChatTranscript;
 use crate::agent::{RunError, RunErrorKind, RunOutcome};
-use crate::context::CancellationToken;
+use crate::context::{CancellationToken, Taint};
 use crate::cost::Cost;
 use crate::event::StopReason;
 use crate::model::{History, Message, ModelErrorKind, Usage};
@@ -45,7 +46,7 @@ pub(super) struct SeenChanges {
 /// The beginning of a run.
 pub(super) enum ChatBeginning {
     /// A message of the user.
-    Message(String),
+    Message(UserMessage),
     /// The end of the last run, which goes on.
     Again,
 }
@@ -53,6 +54,7 @@ pub(super) enum ChatBeginning {
 /// A run that begins.
 pub(super) struct ChatRun {
     pub(super) history: History,
+    pub(super) taint: Taint,
     pub(super) token: CancellationToken,
 }
 
@@ -65,6 +67,8 @@ pub(super) struct ChatConversation {
 
 struct ConversationState {
     history: History,
+    /// That of all its runs: texts of apps are marked here before a run begins.
+    taint: Taint,
     transcript: ChatTranscript,
     run: Option<CancellationToken>,
     /// `true` if the history can be sent as it is.
@@ -79,6 +83,7 @@ impl Default for ChatConversation {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let state = ConversationState {
             history: History::new(),
+            taint: Taint::new(),
             transcript: ChatTranscript::default(),
             run: None,
             can_go_on: false,
@@ -135,9 +140,10 @@ impl ChatConversation {
             }
             state.transcript.begin_turn();
             match from {
-                ChatBeginning::Message(text) => {
-                    state.transcript.push(ChatEntry::text("user", &text));
-                    state.history.push_user(text);
+                ChatBeginning::Message(message) => {
+                    message.mark(&state.taint);
+                    message.entries().for_each(|entry| state.transcript.push(entry));
+                    state.history.push_user(message.into_content());
                 }
                 ChatBeginning::Again if !state.can_go_on => {
                     return Err("the last answer is whole: write a message");
@@ -149,7 +155,7 @@ impl ChatConversation {
             let token = CancellationToken::new();
             state.run = Some(token.clone());
             state.transcript.touch();
-            ChatRun { history: state.history.clone(), token }
+            ChatRun { history: state.history.clone(), taint: state.taint.clone(), token }
         };
         self.changed.send_replace(());
         Ok(run)

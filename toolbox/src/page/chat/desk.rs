@@ -7,8 +7,8 @@ use super::conversation::{CHANNEL, ChatConversation};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::model::History;
-use crate::page::calls;
 use crate::page::inner::PageInner;
+use crate::page::{apps, calls};
 
 /// Shows whole results in the calls of a conversation.
 pub(super) struct ResultDesk {
@@ -32,6 +32,7 @@ impl ResultDesk {
                 let large = &self.page.large;
                 large.take(of, (&self.toolbox, &self.context), result, &mut shown).await;
                 shown["is_whole"] = true.into();
+                shown["app"] = apps::of_tool(&self.page.options.toolbox, &call.name);
                 self.talk.change(|own| own.set_result(at, shown));
             }
         }

@@ -6,6 +6,7 @@
 mod conversation;
 mod desk;
 mod entry;
+mod message;
 mod run;
 pub(super) mod store;
 mod transcript;
@@ -23,13 +24,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::conversation::{CHANNEL, ChatBeginning, SeenChanges};
+use self::message::WantedMessage;
 use super::admission::Admitted;
 use super::inner::{PageInner, PageState};
 use super::reply::{json_of, refused};
 use crate::context::CancellationToken;
-
-/// The most bytes of a message.
-const MAX_MESSAGE: usize = 256 << 10;
 
 /// The time that a page which asks for changes waits for one.
 const LOOK: Duration = Duration::from_secs(1);
@@ -63,12 +62,6 @@ fn no_model() -> Response {
     refused(StatusCode::NOT_FOUND, "this page has no model to talk to")
 }
 
-#[derive(Deserialize)]
-struct WantedMessage {
-    chat: String,
-    text: String,
-}
-
 /// Takes a message of the user, and lets the model work.
 async fn send(
     State(page): PageState,
@@ -76,16 +69,11 @@ async fn send(
     Extension(closing): Extension<CancellationToken>,
     Json(wanted): Json<WantedMessage>,
 ) -> Response {
-    let text = wanted.text;
-    if text.trim().is_empty() {
-        return refused(StatusCode::BAD_REQUEST, "the message is empty");
+    let chat = wanted.chat.clone();
+    match wanted.checked(&page.options.toolbox) {
+        Ok(message) => begin(&page, &caller, closing, &chat, ChatBeginning::Message(message)),
+        Err((status, why)) => refused(status, why),
     }
-    if text.len() > MAX_MESSAGE {
-        let why =
-            format!("the message has {} bytes, and at most {MAX_MESSAGE} are taken", text.len());
-        return refused(StatusCode::PAYLOAD_TOO_LARGE, why);
-    }
-    begin(&page, &caller, closing, &wanted.chat, ChatBeginning::Message(text))
 }
 
 #[derive(Deserialize)]

@@ -56,6 +56,7 @@ pub(super) async fn run(
     let token = begins.token.clone();
     let context = ToolContext::new()
         .with(crate::context::Conversation::new(CHANNEL, &name))
+        .with(begins.taint)
         .with_shared_approver(Arc::new(page.options.inbox.clone()))
         .with_asker(page.options.inbox.clone())
         .with_cancellation(token.clone());
