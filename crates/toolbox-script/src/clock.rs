@@ -64,6 +64,12 @@ impl ComputeClock {
         self.time().since = Some(Instant::now());
     }
 
+    /// Goes on, as of a time that has passed.
+    #[cfg(all(feature = "confined", unix))]
+    pub(crate) fn go_on_from(&self, begun: Instant) {
+        self.time().since = Some(begun);
+    }
+
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         let on_stop = self.on_stop.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -10,7 +10,7 @@ use crate::host::{AskedCall, CallResult, Console};
 use crate::limits::Limits;
 
 /// The version of the frames. Both ends are usually of one program.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The longest frame beside the texts of a script, in bytes.
 const FRAME_BYTES: usize = 1 << 20;
@@ -38,6 +38,8 @@ pub(super) enum Reply {
     },
     /// It cannot be confined, for this reason.
     NotConfined(String),
+    /// It has a script, which begins now.
+    Taken,
     /// It waits for calls. The names are those of functions.
     Calls {
         calls: Vec<AskedCall>,

@@ -136,12 +136,12 @@ impl Engine for Confined {
     fn run(&self, script: &Script, limits: &Limits, host: Host) -> Result<String, ScriptError> {
         // The script does not compute while its process starts.
         host.clock().pause();
-        let process = self.pool.take();
-        host.clock().go_on();
-        let mut process = process.map_err(|error| not_started(&error))?;
-        host.clock().on_stop(process.killer());
         let request = Request::Run { script: script.clone(), limits: *limits };
-        let end = converse(&mut process, &request, limits, &host);
+        let process = self.pool.give(&request);
+        let mut process = process.map_err(|error| not_started(&error))?;
+        host.clock().go_on_from(process.begun);
+        host.clock().on_stop(process.killer());
+        let end = converse(&mut process, limits, &host);
         host.clock().pause();
         let end = end.unwrap_or_else(|error| Err(failure(&error, &mut process)));
         self.pool.give_back(process);
@@ -155,15 +155,14 @@ impl Engine for Confined {
     }
 
     fn check(&self, script: &str, limits: &Limits) -> Result<(), ScriptError> {
-        let mut process = self.pool.take().map_err(|error| not_started(&error))?;
         let request = Request::Check { script: script.to_owned(), limits: *limits };
-        let end = process.send(&request).and_then(|()| {
-            // To read a script is to compute; the limits of the process end one that does for long.
-            if !process.is_readable(limits.compute + PATIENCE) {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
+        let mut process = self.pool.give(&request).map_err(|error| not_started(&error))?;
+        // To read a script is to compute; the limits of the process end one that does for long.
+        let end = if process.is_readable(limits.compute + PATIENCE) {
             process.receive(frames::most_bytes(limits))
-        });
+        } else {
+            Err(io::ErrorKind::TimedOut.into())
+        };
         let end = match end {
             Ok(Reply::Ended { end, .. }) => end.map(drop),
             Ok(_) => Err(failure(&unexpected(), &mut process)),
@@ -174,15 +173,13 @@ impl Engine for Confined {
     }
 }
 
-/// Runs a script in a process, and does for it what it asks for, until it ends.
+/// Does what the script of a process asks for, until it ends.
 fn converse(
     process: &mut ScriptProcess,
-    request: &Request,
     limits: &Limits,
     host: &Host,
 ) -> io::Result<Result<String, ScriptError>> {
     let most = frames::most_bytes(limits);
-    process.send(request)?;
     loop {
         let answer = match process.receive(most)? {
             Reply::Calls { calls, console } => {
@@ -207,7 +204,9 @@ fn converse(
                 host.add_console(console);
                 return Ok(end);
             }
-            Reply::Ready { .. } | Reply::NotConfined(_) => return Err(unexpected()),
+            Reply::Ready { .. } | Reply::Taken | Reply::NotConfined(_) => {
+                return Err(unexpected());
+            }
         };
         process.send(&answer)?;
     }

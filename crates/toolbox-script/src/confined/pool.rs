@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::ConfinedError;
+use super::frames::Request;
 use super::process::{ScriptProcess, ScriptProgram};
 
 /// A bounded number of processes that wait for scripts. Each runs one.
@@ -41,22 +42,27 @@ impl Pool {
         Self(shared)
     }
 
-    /// Returns a process that is ready; if there is none, starts one.
-    pub(super) fn take(&self) -> Result<ScriptProcess, ConfinedError> {
+    /// Gives a script to a process that is ready; if there is none, starts one.
+    pub(super) fn give(&self, script: &Request) -> Result<ScriptProcess, ConfinedError> {
+        while let Some(mut process) = self.ready() {
+            // One that has ended since has not begun the script.
+            if process.give(script).is_ok() {
+                return Ok(process);
+            }
+        }
+        let mut started = self.0.program.start()?;
+        started.give(script)?;
+        Ok(started)
+    }
+
+    fn ready(&self) -> Option<ScriptProcess> {
         let ready = {
             let mut state = self.0.state();
             state.taken = true;
-            let mut ready = None;
-            while let Some(process) = state.ready.pop() {
-                if process.is_alive() {
-                    ready = Some(process);
-                    break;
-                }
-            }
-            ready
+            state.ready.pop()
         };
         self.0.changed.notify_one();
-        ready.map_or_else(|| self.0.program.start(), Ok)
+        ready
     }
 
     /// Ends a process whose script is over.

@@ -39,6 +39,8 @@ pub(super) struct ScriptProcess {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     pub(super) language: String,
+    /// The time at which its script was sent.
+    pub(super) begun: Instant,
 }
 
 impl ScriptProgram {
@@ -64,7 +66,8 @@ impl ScriptProgram {
         let (input, output) = pipes.ok_or(ConfinedError::NoReply)?;
         let child = Arc::new(Mutex::new(child));
         let output = BufReader::with_capacity(64 << 10, output);
-        let mut started = ScriptProcess { child, input, output, language: String::new() };
+        let (language, begun) = (String::new(), Instant::now());
+        let mut started = ScriptProcess { child, input, output, language, begun };
         started.wait_until_ready()?;
         Ok(started)
     }
@@ -102,8 +105,18 @@ impl ScriptProcess {
         move || drop(lock(&child).kill())
     }
 
+    /// Gives the process its script. It may have ended before; a script that it has taken has begun.
+    pub(super) fn give(&mut self, script: &Request) -> Result<(), ConfinedError> {
+        self.begun = Instant::now();
+        let is_there = self.send(script).is_ok() && self.is_readable(PATIENCE);
+        match is_there.then(|| frames::read(&mut self.output, READY_BYTES)) {
+            Some(Ok(Reply::Taken)) => Ok(()),
+            _ => Err(ConfinedError::NoReply),
+        }
+    }
+
     /// Returns `true` unless the process has ended.
-    pub(super) fn is_alive(&self) -> bool {
+    fn is_alive(&self) -> bool {
         matches!(lock(&self.child).try_wait(), Ok(None))
     }
 

@@ -55,7 +55,9 @@ fn refuse(reason: String) -> ! {
 
 fn serve(engine: &impl Engine, confined: bool) -> io::Result<()> {
     send(&Reply::Ready { version: frames::VERSION, language: engine.language().to_owned() })?;
-    match receive()? {
+    let request = receive()?;
+    send(&Reply::Taken)?;
+    match request {
         Request::Run { script, limits } => {
             restrict::resources(&limits, confined);
             run_script(engine, &script, limits)
