@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -10,11 +9,11 @@ use super::agent::{Agent, AgentInner};
 use super::budget::UNLIMITED;
 use super::jobs::JobPolicy;
 use super::run_scope::AgentId;
-use super::settings::{AgentSettings, InfrastructurePolicy, MaxIterations};
+use super::settings::{AgentSettings, InfrastructurePolicy};
 use crate::collection::ToolBox;
 use crate::context::rules::{Rules, ToolRule};
 use crate::context::{Approver, InvalidRuleError, Requirement, StateMap};
-use crate::cost::{Money, Prices, price_of};
+use crate::cost::price_of;
 use crate::model::{Model, ToolChoice, Usage};
 use crate::tool::{IntoTools, MapFn, Tool};
 

@@ -151,9 +151,9 @@ impl Taint {
         self.record.sources.lock().iter().cloned().collect()
     }
 
-    /// Marks the conversation as tainted by text of the app of a tool.
-    #[cfg(all(feature = "agent", feature = "page"))]
-    pub(crate) fn mark_by_app(&self, tool: &str) {
+    /// Marks the conversation as tainted by text that the app (`ui://`) of a tool gave the model to
+    /// read, as the page's chat does.
+    pub fn mark_by_app(&self, tool: &str) {
         self.mark_by([TaintSource::App(tool.to_owned())]);
     }
 

@@ -3,11 +3,16 @@
 use std::collections::VecDeque;
 
 use axum::http::{HeaderMap, header};
+#[cfg(feature = "agent")]
+use serde_json::{Value, json};
 
 use super::sessions::random;
+use crate::collection::ToolBox;
+use crate::context::UNUSED_CONTEXT;
 use crate::definition::ToolDefinition;
 use crate::resource::SERVER_SCHEME;
 use crate::sync::Mutex;
+use crate::tool::Tool;
 
 /// The most frames that were asked for and not loaded; the oldest is forgotten for the next.
 const MAX_FRAMES: usize = 64;
@@ -73,4 +78,19 @@ pub(super) fn uri_of(definition: &ToolDefinition) -> Option<&str> {
     let uri = nested.or_else(|| definition.meta.get("ui/resourceUri"))?.as_str()?;
     let own = uri.strip_prefix(SERVER_SCHEME).and_then(|uri| uri.split_once('/'));
     own.map_or(uri, |(_, own)| own).starts_with("ui://").then_some(uri)
+}
+
+/// Returns a tool that has an app, and the URI of the app.
+pub(super) fn opener(toolbox: &ToolBox, name: &str) -> Option<(Tool, String)> {
+    let tool = toolbox.called(name).filter(|tool| toolbox.offers(tool, &UNUSED_CONTEXT))?;
+    let uri = uri_of(tool.definition())?.to_owned();
+    Some((tool, uri))
+}
+
+/// Returns the tool and the server of the app that shows the results of a tool; `null` if there is
+/// none.
+#[cfg(feature = "agent")]
+pub(super) fn of_tool(toolbox: &ToolBox, name: &str) -> Value {
+    opener(toolbox, name)
+        .map_or(Value::Null, |(tool, _)| json!({"tool": tool.name(), "server": tool.source()}))
 }

@@ -13,17 +13,16 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::app_frames::uri_of;
+use super::app_frames::opener;
 use super::app_policy::AppPolicy;
 use super::calls::{CalledKind, WantedCall};
 use super::inner::{PageInner, PageState};
 use super::reply::{json_of, refused};
 use crate::collection::ToolBox;
-use crate::context::{Conversation, ToolContext, UNUSED_CONTEXT};
+use crate::context::{Conversation, ToolContext};
 use crate::definition::ToolDefinition;
 use crate::page::admission::Admitted;
 use crate::resource::{at_server, prefixed};
-use crate::tool::Tool;
 
 /// The media type of an app.
 const APP_TYPE: &str = "text/html;profile=mcp-app";
@@ -39,21 +38,6 @@ fn is_open_to_apps(definition: &ToolDefinition) -> bool {
     let visibility = definition.meta.get("ui").and_then(|ui| ui.get("visibility"));
     visibility
         .is_none_or(|all| all.as_array().is_some_and(|all| all.iter().any(|one| one == "app")))
-}
-
-/// Returns a tool that has an app, and the URI of the app.
-pub(super) fn opener(toolbox: &ToolBox, name: &str) -> Option<(Tool, String)> {
-    let tool = toolbox.called(name).filter(|tool| toolbox.offers(tool, &UNUSED_CONTEXT))?;
-    let uri = uri_of(tool.definition())?.to_owned();
-    Some((tool, uri))
-}
-
-/// Returns the tool and the server of the app that shows the results of a tool; `null` if there is
-/// none.
-#[cfg(feature = "agent")]
-pub(super) fn of_tool(toolbox: &ToolBox, name: &str) -> Value {
-    opener(toolbox, name)
-        .map_or(Value::Null, |(tool, _)| json!({"tool": tool.name(), "server": tool.source()}))
 }
 
 /// Returns a call of an app with the names of the box, or the reason why it may not make it: the

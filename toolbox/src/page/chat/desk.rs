@@ -8,7 +8,7 @@ use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::model::History;
 use crate::page::inner::PageInner;
-use crate::page::{apps, calls};
+use crate::page::{app_frames, calls};
 
 /// Shows whole results in the calls of a conversation.
 pub(super) struct ResultDesk {
@@ -32,7 +32,7 @@ impl ResultDesk {
                 let large = &self.page.large;
                 large.take(of, (&self.toolbox, &self.context), result, &mut shown).await;
                 shown["is_whole"] = true.into();
-                shown["app"] = apps::of_tool(&self.page.options.toolbox, &call.name);
+                shown["app"] = app_frames::of_tool(&self.page.options.toolbox, &call.name);
                 self.talk.change(|own| own.set_result(at, shown));
             }
         }

@@ -8,7 +8,7 @@ use crate::call::Content;
 use crate::collection::ToolBox;
 use crate::context::Taint;
 use crate::model::UserContent;
-use crate::page::apps::opener;
+use crate::page::app_frames::opener;
 
 /// The most bytes of a message.
 const MAX_MESSAGE: usize = 256 << 10;
