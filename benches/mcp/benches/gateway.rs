@@ -142,19 +142,22 @@ fn latencies() {
 
 /// The difference of two runs, so that start and end do not count; nor do the servers.
 fn instructions() {
-    const FEW: u64 = 200;
-    const MANY: u64 = 1_200;
+    const FEW: usize = 200;
+    const MANY: usize = 1_200;
     for own in GATEWAYS {
         let counted = [FEW, MANY].map(|count| {
             let out = counts_file();
             let mut pipes = Pipes::start(counted_command(&out, &["gateway", own]));
             list(&mut pipes);
             for at in 0..count {
-                call(&mut pipes, &format!("s{}_add", at % 10));
+                call(&mut pipes, &format!("s{}_add", at % SERVERS));
             }
             pipes.stop();
             total(&out)
         });
-        println!("{own:>9}: {} instructions a call", (counted[1] - counted[0]) / (MANY - FEW));
+        println!(
+            "{own:>9}: {} instructions a call",
+            (counted[1] - counted[0]) / (MANY - FEW) as u64
+        );
     }
 }

@@ -43,10 +43,12 @@ impl Pipes {
         std::io::Write::write_all(&mut self.input, text.as_bytes()).expect("it takes the line");
     }
 
-    pub fn read(&mut self, text: &str) {
+    /// Reads a line that holds a text.
+    pub fn read(&mut self, text: &str) -> &str {
         self.line.clear();
         std::io::BufRead::read_line(&mut self.output, &mut self.line).expect("a line");
         assert!(self.line.contains(text), "{}", self.line);
+        &self.line
     }
 
     /// The memory in use, in kilobytes.
