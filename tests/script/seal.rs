@@ -143,7 +143,7 @@ async fn a_seal_grows_old_where_the_key_says_so() {
     assert_eq!(error.to_string(), "the paused run was sealed 90 s ago, which is too long");
     // Nobody makes it younger.
     let time = sealed.rfind(r#""sealed_ms":"#).unwrap();
-    let younger = sealed[..time].to_owned() + &sealed[time..].replacen(r#":1"#, r#":2"#, 1);
+    let younger = sealed[..time].to_owned() + &sealed[time..].replacen(":1", ":2", 1);
     assert_ne!(younger, sealed);
     assert_eq!(strict.open(&younger).unwrap_err(), OpenSealError::Changed);
 }
