@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{GenericArgument, Lit, PathArguments, Type, parse_quote};
+use syn::{GenericArgument, Lit, PathArguments, Type, TypeReference};
 
 use crate::args::{self, Range};
 use crate::model::type_text;
@@ -268,13 +268,17 @@ fn owned_parts(ty: Type, found: &mut bool) -> Type {
         let Type::Reference(reference) = part else { return None };
         reference.mutability?;
         *found = true;
-        let text = matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("str"));
+        let is_text = matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("str"));
         let inner = owned_parts((*reference.elem).clone(), found);
         Some(match inner {
-            inner if text => parse_quote!(&#inner),
+            text if is_text => Type::Reference(TypeReference {
+                mutability: None,
+                elem: Box::new(text),
+                ..reference.clone()
+            }),
             Type::Slice(slice) => {
-                let items = &slice.elem;
-                parse_quote!(Vec<#items>)
+                let list = syn::parse_str(&format!("Vec<{}>", type_text(&slice.elem)));
+                list.unwrap_or(Type::Slice(slice))
             }
             inner => inner,
         })
