@@ -345,7 +345,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
                 _ => format!("take what it holds by value, or text lent: `{name}: {shared}`"),
             })
             .note(match literal::supplied(&argument.ty) {
-                Some(_) => "what the program supplies is shared with other calls: change what is behind a lock",
+                Some(_) => "what the program supplies is there to be read: change what is behind a lock",
                 None => "the value is lent from the model's call for as long as the tool runs; nothing reads it back",
             });
     }
