@@ -21,8 +21,8 @@ impl AgentBuilder {
     }
 
     /// Limits how often the model may give an answer in runs that ask for [one of a
-    /// type](crate::agent::Run::answering_with): the last that does not fit ends the run. Default 3. Zero
-    /// counts as one.
+    /// type](crate::agent::Run::answering_with): the last that does not fit ends the run.
+    /// Default 3. Zero counts as one.
     pub fn max_answer_attempts(mut self, attempts: u32) -> Self {
         self.settings.max_answer_attempts = attempts.max(1);
         self
@@ -52,17 +52,17 @@ impl AgentBuilder {
     /// Limits the money that a run may cost, together with the agents below it. Default: no limit.
     ///
     /// Checked after each reply, so the last one may go beyond it; the run then stops with
-    /// [`StopReason::Cost`](crate::agent::StopReason::Cost). Needs [`prices`](Self::prices): a model
-    /// without a price is an error of [`build`](Self::build), and of an agent below the failure of
-    /// its call. Requests of a [`Compactor`](crate::agent::Compactor) count as the agent's model, unless
-    /// its summary names another.
+    /// [`StopReason::Cost`](crate::agent::StopReason::Cost). Needs [`prices`](Self::prices): a
+    /// model without a price is an error of [`build`](Self::build), and of an agent below the
+    /// failure of its call. Requests of a [`Compactor`](crate::agent::Compactor) count as the
+    /// agent's model, unless its summary names another.
     pub fn max_cost(mut self, cost: Money) -> Self {
         self.settings.max_cost = cost;
         self
     }
 
-    /// Sets the prices by which the [cost](crate::agent::RunOutcome::cost) of runs is counted. Default:
-    /// those of the agent above; with none, all tokens are without a price.
+    /// Sets the prices by which the [cost](crate::agent::RunOutcome::cost) of runs is counted.
+    /// Default: those of the agent above; with none, all tokens are without a price.
     ///
     /// ```
     /// use toolbox::agent::{Agent, StopReason};
@@ -103,8 +103,8 @@ impl AgentBuilder {
 
     /// Sets how often a call may be made, of one tool with equal arguments and the same result: the
     /// last of these times it is not run, and the model is told instead. If it makes that call
-    /// again, the run stops with [`StopReason::Repeated`](crate::agent::StopReason::Repeated). Default 4;
-    /// at least 2.
+    /// again, the run stops with [`StopReason::Repeated`](crate::agent::StopReason::Repeated).
+    /// Default 4; at least 2.
     ///
     /// A call counts while it is made step after step, and while all calls of the steps since have
     /// been made before, as where two alternate. Order of keys and spaces are no difference. A tool
