@@ -194,6 +194,11 @@ async fn a_next_page_is_found_in_the_body() {
         (json!([query("cursor", "string")]), json!({"next_cursor": ""}), ""),
         (json!([query("cursor", "string")]), json!({"next_cursor": null}), ""),
         (json!([query("cursor", "string")]), json!({"next_cursor": "x".repeat(2_001)}), ""),
+        (
+            json!([query("cursor", "string")]),
+            json!({"next_cursor": "c", "z": {"has_more": false}}),
+            "",
+        ),
         (json!([query("cursor", "string")]), json!({"next_cursor": "c", "has_more": false}), ""),
         (json!([query("cursor", "string")]), json!({"items": [{"next_cursor": "c"}]}), ""),
         (

@@ -118,20 +118,17 @@ impl Body<'_> {
     fn look(&mut self, value: &Value, is_next: bool, depth: usize) -> Option<Map<String, Value>> {
         let object = value.as_object().filter(|_| self.objects < MAX_OBJECTS)?;
         self.objects += 1;
-        self.ended |= object
-            .iter()
-            .any(|(name, value)| *value == Value::Bool(false) && MORE.contains(&&*letters(name)));
-        if depth == 0
-            && object
-                .iter()
-                .any(|(name, value)| *value == Value::Bool(true) && MORE.contains(&&*letters(name)))
-        {
-            self.last = last_of(object);
-        }
         let mut found = None;
         for (name, value) in object {
             let name = letters(name);
-            found = match value {
+            match value {
+                Value::Bool(false) if MORE.contains(&&*name) => self.ended = true,
+                Value::Bool(true) if depth == 0 && MORE.contains(&&*name) => {
+                    self.last = last_of(object);
+                }
+                _ => {}
+            }
+            let own = match value {
                 Value::Object(_) if depth < MAX_DEPTH => {
                     self.look(value, is_next || matches!(&*name, "next" | "nextpage"), depth + 1)
                 }
@@ -140,9 +137,8 @@ impl Body<'_> {
                 }
                 _ => None,
             };
-            if found.is_some() {
-                break;
-            }
+            // Behind what was found the body may say that it was the last page.
+            found = found.or(own);
         }
         found
     }
