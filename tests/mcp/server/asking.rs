@@ -1,17 +1,18 @@
 //! Questions of tools to the user of a client, in both eras of the protocol.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::bounded::tokio;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolbox::context::{AskApproval, AskError};
+use toolbox::collection::WeakToolBox;
+use toolbox::context::{AskApproval, AskError, CallingScript};
 use toolbox::mcp::{Caller, CallerError, LogLevel, ServerConfig, Servers, Service};
-use toolbox::{State, ToolBox, ToolContext, tool, tools};
+use toolbox::{State, ToolBox, ToolCall, ToolContext, ToolResult, tool, tools};
 
 use super::peer::{ERAS, Era, Peer, text_of};
 
@@ -91,14 +92,34 @@ async fn login(context: &ToolContext) -> Result<&'static str, AskError> {
     Ok("in")
 }
 
+/// The box of the tools, for one that calls another.
+struct Own(OnceLock<WeakToolBox>);
+
+/// Runs a script of one call.
+#[tool]
+async fn run_script(
+    script: String,
+    line: u32,
+    own: State<Own>,
+    context: &ToolContext,
+) -> ToolResult {
+    let toolbox = own.0.get().unwrap().upgrade().unwrap();
+    let context = context.clone().with(CallingScript::new(script));
+    let call = ToolCall::new("script-1", "pay", r#"{"cents":5}"#).at_line(Some(line));
+    toolbox.call_in(&context, call).await
+}
+
 fn service() -> (Service, Arc<AtomicUsize>) {
     let begun = Arc::new(AtomicUsize::new(0));
+    let own = Arc::new(Own(OnceLock::new()));
     let toolbox = ToolBox::builder()
-        .tools(tools![shelve, order, at_once, sign_in, pay, login])
+        .tools(tools![shelve, order, at_once, sign_in, pay, login, run_script])
         .state(Arc::clone(&begun))
+        .state(Arc::clone(&own))
         .approver(AskApproval)
         .build()
         .unwrap();
+    assert!(own.0.set(toolbox.downgrade()).is_ok());
     (Service::new(toolbox), begun)
 }
 
@@ -257,6 +278,29 @@ async fn a_tool_asks_the_user_of_its_client() {
             }
         }
         peer.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_about_a_call_of_a_script_has_its_line() {
+    let long = format!("pay({})", "5".repeat(400));
+    for (script, line, expected) in [
+        ("let a = 5\n  await pay(a)", 2, "line 2 of a script: await pay(a)"),
+        ("let a = 5\rpay(\u{1b}[2Ka)\nb", 2, "line 2 of a script: pay(a)"),
+        (&long, 1, &format!("line 1 of a script: {}…", &long[..300])),
+        ("pay()", 0, "line 0 of a script: "),
+        ("pay()", 7, "line 7 of a script: "),
+    ] {
+        for era in ERAS {
+            let mut peer = Peer::connect_with(service().0, era, capabilities()).await;
+            let call = ("run_script", json!({"script": script, "line": line}));
+            let approve = json!({"action": "accept", "content": {"decision": "approve"}});
+            let (answer, asked) = converse(&mut peer, era, call, [approve]).await;
+            assert_eq!(text_of(&answer), ("paid 5".to_owned(), false), "{era:?} {answer}");
+            let message = asked[0]["message"].as_str().unwrap();
+            let expected = format!("{{\"cents\":5}}?\nIt is called by {expected}");
+            assert!(message.ends_with(&expected), "{era:?}: {message}");
+        }
     }
 }
 

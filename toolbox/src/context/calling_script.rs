@@ -11,7 +11,8 @@ const AROUND: usize = 3;
 /// runs it, for those who decide on the calls.
 ///
 /// [`ToolContext::line`](super::ToolContext::line) is the line of the script at which a call
-/// stands. A page and a terminal show it with the lines around it where the call needs approval.
+/// stands. A page and a terminal show it with the lines around it where the call needs approval; a
+/// question to the user of an MCP client has the line alone.
 ///
 /// ```
 /// use toolbox::context::CallingScript;
@@ -68,6 +69,15 @@ pub(crate) struct ScriptExcerpt {
     /// The number of the first of the lines.
     pub(crate) first: usize,
     pub(crate) lines: Vec<String>,
+}
+
+impl ScriptExcerpt {
+    /// Returns the line of the call.
+    #[allow(dead_code, reason = "for servers")]
+    pub(crate) fn line_of_call(&self) -> &str {
+        let at = self.line.checked_sub(self.first);
+        at.and_then(|at| self.lines.get(at)).map_or("", String::as_str)
+    }
 }
 
 impl ToolContext {

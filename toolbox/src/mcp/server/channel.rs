@@ -1,6 +1,6 @@
 //! The channel to the client of a call: requests to it, and the questions of tools to its user.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +21,9 @@ use crate::text::{clean, cut};
 
 /// The maximum length of the name of a server within a message, in bytes.
 const MAX_NAME: usize = 100;
+
+/// The maximum length of a line of a script within a message, in bytes.
+const MAX_LINE: usize = 300;
 
 /// The client of a call, and the ways to it.
 pub(super) struct ClientChannel {
@@ -155,12 +158,20 @@ fn params_of(question: &Question, claims: &ClientClaims) -> Option<Value> {
 }
 
 /// Returns the text of a question. The client knows this server alone, so a server behind it is
-/// named.
+/// named, and so is the line of the script that makes the call.
 fn message_of(question: &Question) -> String {
-    match &question.server {
+    let mut message = match &question.server {
         Some(server) => format!("[{}] {}", cut(&clean(server), MAX_NAME), question.message),
         None => question.message.clone(),
+    };
+    if let Some(excerpt) = question.context.script_excerpt() {
+        let line = clean(excerpt.line_of_call().trim());
+        let shown = cut(&line, MAX_LINE);
+        let end = if shown.len() < line.len() { "…" } else { "" };
+        let _ =
+            write!(message, "\nIt is called by line {} of a script: {shown}{end}", excerpt.line);
     }
+    message
 }
 
 impl fmt::Debug for ClientChannel {
