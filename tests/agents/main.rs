@@ -20,6 +20,7 @@ mod costs;
 mod echoes;
 mod events;
 mod fallback;
+mod given;
 mod guards;
 mod handoffs;
 mod inherited;

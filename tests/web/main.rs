@@ -2,6 +2,7 @@
 
 mod answers;
 mod hostile;
+mod offered;
 mod requests;
 mod waiting;
 

@@ -10,6 +10,7 @@ use toolbox::context::{Answer, QuestionForm};
 use toolbox::model::{FoundMessage, Part, Reply, Usage};
 
 use crate::frames::Writer;
+use crate::offered::Offer;
 use crate::paused::question_id;
 use crate::piece::{CallPiece, End, Piece, ResultStatus, TextKind, top_call};
 use crate::request::{RequestError, Said, WebRequest, encoded, file, id, malformed, text};
@@ -23,8 +24,15 @@ pub(crate) fn read(body: &[u8]) -> Result<WebRequest, RequestError> {
     for message in messages {
         found.extend(read_message(message)?);
     }
+    let tools = input["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    let offer = |tool: &Value| Offer {
+        name: tool["name"].clone(),
+        description: tool["description"].clone(),
+        schema: tool["parameters"].clone(),
+    };
+    let offers = tools.iter().map(offer).collect();
     let (thread, run) = (id(&input, "threadId")?, id(&input, "runId")?);
-    Ok(WebRequest { thread, run, messages: found, said: read_resume(&input["resume"])? })
+    Ok(WebRequest { thread, run, messages: found, said: read_resume(&input["resume"])?, offers })
 }
 
 fn read_message(message: &Value) -> Result<Option<FoundMessage>, RequestError> {
@@ -140,6 +148,10 @@ impl AgUiWriter {
             End::Cancelled => self.finished(&json!({"type": "cancelled"}), Usage::default()),
             End::Waiting { pending, usage } => {
                 let interrupts: Vec<_> = pending.iter().flat_map(interrupts).collect();
+                // The calls of the front end's own tools are there; it makes them, and asks again.
+                if interrupts.is_empty() {
+                    return self.finished(&json!({"type": "success"}), usage);
+                }
                 let outcome = json!({"type": "interrupt", "interrupts": interrupts});
                 self.finished(&outcome, usage)
             }

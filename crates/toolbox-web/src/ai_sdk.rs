@@ -10,12 +10,14 @@ use toolbox::context::{Answer, QuestionForm};
 use toolbox::model::{FoundMessage, Part, Reply};
 
 use crate::frames::Writer;
+use crate::offered::Offer;
 use crate::paused::question_id;
 use crate::piece::{CallPiece, End, Piece, ResultStatus, TextKind, top_call, value_of};
 use crate::request::{RequestError, Said, WebRequest, file, id, malformed, text};
 
-/// Reads the body that `DefaultChatTransport` sends: `id`, `messages`, and `answers`, which the
-/// front end adds: answers to questions by their ids, `null` for a question that is declined.
+/// Reads the body that `DefaultChatTransport` sends: `id`, `messages`, and what the front end adds:
+/// `answers`, to questions by their ids, `null` for a question that is declined; and `tools` of its
+/// own by their names.
 pub(crate) fn read(body: &[u8]) -> Result<WebRequest, RequestError> {
     let body: Value = serde_json::from_slice(body).map_err(malformed)?;
     let messages = body["messages"].as_array();
@@ -37,7 +39,13 @@ pub(crate) fn read(body: &[u8]) -> Result<WebRequest, RequestError> {
             _ => {}
         }
     }
-    Ok(WebRequest { thread: id(&body, "id")?, run: String::new(), messages: found, said })
+    let offer = |(name, tool): (&String, &Value)| Offer {
+        name: name.as_str().into(),
+        description: tool["description"].clone(),
+        schema: tool.get("parameters").unwrap_or(&tool["inputSchema"]).clone(),
+    };
+    let offers = body["tools"].as_object().into_iter().flatten().map(offer).collect();
+    Ok(WebRequest { thread: id(&body, "id")?, run: String::new(), messages: found, said, offers })
 }
 
 fn read_answers(answers: &Value) -> BTreeMap<String, Said> {

@@ -44,6 +44,7 @@ mod ai_sdk;
 mod calls;
 mod frames;
 mod front_end;
+mod offered;
 mod paused;
 mod piece;
 mod request;

@@ -5,9 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolbox::agent::{Paused, PendingCall};
+use toolbox::call::ToolResult;
 use toolbox::context::{Answer, Decision};
 
-use crate::request::Said;
+use crate::offered::OfferedTools;
+use crate::request::{Said, WebRequest};
 
 /// A thread of a principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,16 +49,18 @@ impl PausedRuns {
         self.lock().retain(|(own, _)| own != key);
     }
 
-    /// Takes the run of a thread, with the decisions about its calls. A run goes on once: a second
-    /// request with the same decisions finds none. It stays if no decision is about its calls.
+    /// Takes the run of a thread, with the decisions about its calls and the results of those that
+    /// the front end made. A run goes on once: a second request with the same decisions finds none.
+    /// It stays if no decision and no result is about its calls.
     pub(crate) fn take(
         &self,
         key: &ThreadKey,
-        said: &BTreeMap<String, Said>,
+        request: &WebRequest,
+        offered: &OfferedTools,
     ) -> Option<(Paused, BTreeMap<String, Decision>)> {
         let mut runs = self.lock();
         let at = runs.iter().position(|(own, _)| own == key)?;
-        let decisions = decisions(&runs[at].1.pending(), said);
+        let decisions = decisions(&runs[at].1.pending(), request, offered);
         if decisions.is_empty() {
             return None;
         }
@@ -76,14 +80,26 @@ pub(crate) fn question_id(call: &str, at: usize) -> String {
     format!("{call}#{at}")
 }
 
-fn decisions(pending: &[PendingCall], said: &BTreeMap<String, Said>) -> BTreeMap<String, Decision> {
+fn decisions(
+    pending: &[PendingCall],
+    request: &WebRequest,
+    offered: &OfferedTools,
+) -> BTreeMap<String, Decision> {
+    let (said, results) = (&request.said, request.last_results());
     let of_call = |call: &PendingCall| match said.get(&call.id) {
+        _ if offered.have(call) => results.get(&call.id).map(decision_of),
         _ if !call.questions.is_empty() => answers(call, said).map(Decision::Reply),
         Some(Said::Approved) => Some(Decision::Approve),
         Some(Said::Denied(reason)) => Some(Decision::Deny(reason.clone())),
         Some(Said::Answered(_)) | None => None,
     };
     pending.iter().filter_map(|call| Some((call.id.clone(), of_call(call)?))).collect()
+}
+
+/// Returns the decision that gives a call the result which the front end has of it.
+fn decision_of(result: &ToolResult) -> Decision {
+    let text = result.text().into_owned();
+    if result.is_error() { Decision::Deny(text) } else { Decision::Answer(text) }
 }
 
 /// Returns the answers to the first questions of a call, up to one without an answer.

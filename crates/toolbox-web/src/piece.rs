@@ -61,7 +61,8 @@ pub(crate) enum ResultStatus {
 pub(crate) enum End {
     /// The model answered, or stopped: `reason` in the words of the AI SDK.
     Answered { reason: &'static str, usage: Usage },
-    /// Calls wait for a person.
+    /// Calls wait: those of `pending` for a person, others for the front end that offers their
+    /// tools.
     Waiting { pending: Vec<PendingCall>, usage: Usage },
     /// The run was cancelled.
     Cancelled,

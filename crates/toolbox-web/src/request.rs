@@ -6,9 +6,11 @@ use std::fmt;
 
 use serde_json::Value;
 use toolbox::Content;
-use toolbox::call::ToolCall;
+use toolbox::call::{ToolCall, ToolResult};
 use toolbox::context::Answer;
 use toolbox::model::{FoundMessage, History, Message};
+
+use crate::offered::Offer;
 
 /// The longest id of a thread or a run, in bytes.
 const MAX_ID: usize = 256;
@@ -26,10 +28,10 @@ pub enum RequestError {
     },
     /// The body is not what the protocol says.
     Malformed(String),
-    /// The last message is not the user's, and no decision is given.
+    /// The last message is not the user's, and neither a decision nor a result is given.
     NothingToDo,
-    /// No run of this thread waits for the decisions that are given: it went on already, or was
-    /// dropped.
+    /// No run of this thread waits for the decisions or results that are given: it went on already,
+    /// or was dropped.
     NotWaiting,
 }
 
@@ -53,7 +55,9 @@ impl fmt::Display for RequestError {
             }
             Self::Malformed(why) => write!(f, "the body cannot be read: {why}"),
             Self::NothingToDo => f.write_str("the last message is not the user's"),
-            Self::NotWaiting => f.write_str("no run of this thread waits for these decisions"),
+            Self::NotWaiting => {
+                f.write_str("no run of this thread waits for these decisions or results")
+            }
         }
     }
 }
@@ -77,6 +81,8 @@ pub(crate) struct WebRequest {
     pub(crate) messages: Vec<FoundMessage>,
     /// The decisions and answers to pending calls and questions, by their ids.
     pub(crate) said: BTreeMap<String, Said>,
+    /// The tools that the front end offers.
+    pub(crate) offers: Vec<Offer>,
 }
 
 impl WebRequest {
@@ -90,6 +96,22 @@ impl WebRequest {
         }
         let (history, _repairs) = History::repaired(std::mem::take(&mut self.messages));
         Ok((history, input))
+    }
+
+    /// Returns the results behind the last reply, by the ids of their calls.
+    pub(crate) fn last_results(&self) -> BTreeMap<String, ToolResult> {
+        let last = self.messages.iter().rev();
+        let last = last.take_while(|message| !matches!(message, FoundMessage::Reply(_)));
+        let results = last.filter_map(|message| match message {
+            FoundMessage::Result { call_id, result } => Some((call_id.clone(), result.clone())),
+            _ => None,
+        });
+        results.collect()
+    }
+
+    /// Returns `true` if the last message is the user's.
+    pub(crate) fn has_input(&self) -> bool {
+        matches!(self.messages.last(), Some(FoundMessage::User(_)))
     }
 
     /// Takes the messages of the user behind the last reply.

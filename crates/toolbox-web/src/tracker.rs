@@ -2,12 +2,22 @@
 
 use std::collections::HashSet;
 
-use toolbox::agent::{Event, EventKind, RunError, RunOutcome, StopReason, ToolFinished};
+use toolbox::agent::{Event, EventKind, Paused, RunError, RunOutcome, StopReason, ToolFinished};
 use toolbox::call::FailureKind;
 use toolbox::model::Delta;
 
 use crate::calls::Calls;
+use crate::offered::OfferedTools;
 use crate::piece::{CallPiece, End, Piece, ResultStatus, TextKind};
+
+/// The calls of a run that waited, of which the front end said something.
+#[derive(Debug, Default)]
+pub(crate) struct SaidOfCalls {
+    /// Those that the person denied.
+    pub(crate) denied: HashSet<String>,
+    /// Those that the front end made.
+    pub(crate) returned: HashSet<String>,
+}
 
 /// Follows a run, and says what is new in it.
 ///
@@ -17,6 +27,9 @@ pub(crate) struct Tracker {
     calls: Calls,
     /// The calls that the person at the front end denied.
     denied: HashSet<String>,
+    offered: OfferedTools,
+    /// The calls whose results the front end gave.
+    returned: HashSet<String>,
     /// The message of the step: text and calls of one reply are one message.
     message: String,
     open: Option<(TextKind, String)>,
@@ -26,8 +39,18 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    pub(crate) fn new(calls: Calls, denied: HashSet<String>) -> Self {
-        Self { calls, denied, message: String::new(), open: None, texts: 0, has_text: false }
+    pub(crate) fn new(calls: Calls, said: SaidOfCalls, offered: OfferedTools) -> Self {
+        let SaidOfCalls { denied, returned } = said;
+        Self {
+            calls,
+            denied,
+            offered,
+            returned,
+            message: String::new(),
+            open: None,
+            texts: 0,
+            has_text: false,
+        }
     }
 
     /// Returns what an event adds.
@@ -135,7 +158,11 @@ impl Tracker {
             None => ResultStatus::Ok,
         };
         let text = end.text.clone().unwrap_or_else(|| end.preview.clone());
-        pieces.push(Piece::Call(self.calls.end(&end.call_id, text, status)));
+        let result = self.calls.end(&end.call_id, text, status);
+        // The front end has its own results.
+        if !self.returned.contains(&end.call_id) {
+            pieces.push(Piece::Call(result));
+        }
     }
 
     /// Returns what the end of the run adds.
@@ -151,25 +178,28 @@ impl Tracker {
         self.end_text(&mut pieces);
         pieces.extend(self.calls.end_unmade().into_iter().map(Piece::Call));
         pieces.push(Piece::End(match end {
-            Ok(outcome) => ended(outcome),
+            Ok(outcome) => self.ended(outcome),
             Err(error) => failed(error.code()),
         }));
         pieces
     }
-}
 
-fn ended(outcome: &RunOutcome) -> End {
-    let answered = |reason| End::Answered { reason, usage: outcome.usage };
-    let pending = outcome.paused.as_ref().map(toolbox::agent::Paused::pending).unwrap_or_default();
-    match outcome.reason {
-        StopReason::Answered => answered("stop"),
-        StopReason::Length => answered("length"),
-        StopReason::Refused | StopReason::InputBlocked | StopReason::OutputBlocked => {
-            answered("content-filter")
+    fn ended(&self, outcome: &RunOutcome) -> End {
+        let answered = |reason| End::Answered { reason, usage: outcome.usage };
+        let pending = outcome.paused.as_ref().map(Paused::pending).unwrap_or_default();
+        match outcome.reason {
+            StopReason::Answered => answered("stop"),
+            StopReason::Length => answered("length"),
+            StopReason::Refused | StopReason::InputBlocked | StopReason::OutputBlocked => {
+                answered("content-filter")
+            }
+            StopReason::Cancelled => End::Cancelled,
+            _ if !pending.is_empty() => {
+                let of_people = pending.into_iter().filter(|call| !self.offered.have(call));
+                End::Waiting { pending: of_people.collect(), usage: outcome.usage }
+            }
+            reason => failed(reason.code()),
         }
-        StopReason::Cancelled => End::Cancelled,
-        _ if !pending.is_empty() => End::Waiting { pending, usage: outcome.usage },
-        reason => failed(reason.code()),
     }
 }
 

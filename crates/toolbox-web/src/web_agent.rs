@@ -1,19 +1,20 @@
 //! An agent that answers requests of front ends.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolbox::ToolContext;
-use toolbox::agent::{Agent, Run};
-use toolbox::context::Principal;
+use toolbox::agent::{Agent, Paused, PendingCall, Run};
+use toolbox::context::{Decision, Principal};
 
 use crate::calls::Calls;
 use crate::frames::{Frames, Writer};
 use crate::front_end::FrontEnd;
+use crate::offered::OfferedTools;
 use crate::paused::{PausedRuns, ThreadKey};
 use crate::piece::top_call;
 use crate::request::{RequestError, Said, WebRequest, call_ids};
-use crate::tracker::Tracker;
+use crate::tracker::{SaidOfCalls, Tracker};
 use crate::{ag_ui, ai_sdk};
 
 /// The most bytes of a body by default.
@@ -30,20 +31,22 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The transcript comes with each request, and the front end may write into it what it likes,
 /// results of tools among it. Who is asking is the program's to say, by the
 /// [`Principal`] of the context. Messages of the roles `system` and `developer` are left out: the
-/// agent has its own instructions. So are tools that a front end offers.
+/// agent has its own instructions. So are tools that a front end offers, unless the program takes
+/// [some](Self::front_end_tools).
 #[derive(Debug, Clone)]
 pub struct WebAgent {
     agent: Agent,
     paused: PausedRuns,
     max_body: usize,
     keep_alive: Duration,
+    most_tools: usize,
 }
 
 /// A run, and what is known of its calls.
 struct Begun {
     run: Run,
     calls: Calls,
-    denied: HashSet<String>,
+    said: SaidOfCalls,
 }
 
 impl WebAgent {
@@ -51,7 +54,7 @@ impl WebAgent {
     #[must_use]
     pub fn new(agent: Agent) -> Self {
         let paused = PausedRuns::new(MAX_PAUSED);
-        Self { agent, paused, max_body: MAX_BODY, keep_alive: KEEP_ALIVE }
+        Self { agent, paused, max_body: MAX_BODY, keep_alive: KEEP_ALIVE, most_tools: 0 }
     }
 
     /// Sets the most bytes of a body. Default: 4 MiB.
@@ -67,6 +70,22 @@ impl WebAgent {
     #[must_use]
     pub fn max_paused_runs(mut self, runs: usize) -> Self {
         self.paused.limit = runs;
+        self
+    }
+
+    /// Takes up to so many tools that a front end offers with its request, for the run that the
+    /// request starts. Default: 0, which leaves them out; a request with more than are taken is
+    /// refused.
+    ///
+    /// The front end makes their calls: the model's arguments are checked against the schema that
+    /// came with the tool, the answer ends with the call, and the next request of the thread has
+    /// its result and the tools again. Meanwhile the run waits as for an approval. A tool of the
+    /// agent's keeps its name: the one of the front end is left out. The model reads the names, the
+    /// descriptions and the results, so take tools of front ends alone whose users you would let
+    /// write messages.
+    #[must_use]
+    pub fn front_end_tools(mut self, most: usize) -> Self {
+        self.most_tools = most;
         self
     }
 
@@ -88,8 +107,9 @@ impl WebAgent {
     ///
     /// # Errors
     ///
-    /// [`RequestError`] if the body is too large or cannot be read, the last message is not the
-    /// user's, or no run waits for the decisions in it. Nothing ran.
+    /// [`RequestError`] if the body is too large or cannot be read, it offers too many tools, the
+    /// last message is not the user's, or no run waits for the decisions or results in it. Nothing
+    /// ran.
     pub fn answer(
         &self,
         front_end: FrontEnd,
@@ -99,7 +119,7 @@ impl WebAgent {
         if body.len() > self.max_body {
             return Err(RequestError::TooLarge { bytes: body.len(), limit: self.max_body });
         }
-        let (request, writer): (WebRequest, Box<dyn Writer>) = match front_end {
+        let (mut request, writer): (WebRequest, Box<dyn Writer>) = match front_end {
             FrontEnd::AgUi => {
                 let request = ag_ui::read(body)?;
                 let writer = ag_ui::AgUiWriter::new(&request);
@@ -107,29 +127,46 @@ impl WebAgent {
             }
             FrontEnd::AiSdk => (ai_sdk::read(body)?, Box::new(ai_sdk::AiSdkWriter::default())),
         };
+        let offers = std::mem::take(&mut request.offers);
+        let offered = OfferedTools::read(offers, self.most_tools, self.agent.toolbox())?;
         let principal = Principal::of(&context).as_str().to_owned();
         let key = ThreadKey { principal, thread: request.thread.clone() };
-        let begun = self.begin(request, &key)?;
-        let events = begun.run.in_context(context).events();
-        let tracker = Tracker::new(begun.calls, begun.denied);
+        let begun = self.begin(request, &offered, &key)?;
+        let events = begun.run.with_tools(offered.tools()).in_context(context).events();
+        let tracker = Tracker::new(begun.calls, begun.said, offered);
         Ok(Frames::new(events, tracker, writer, (self.paused.clone(), key), self.keep_alive))
     }
 
-    fn begin(&self, mut request: WebRequest, key: &ThreadKey) -> Result<Begun, RequestError> {
-        if !request.said.is_empty() {
-            return self.go_on(request, key);
+    fn begin(
+        &self,
+        mut request: WebRequest,
+        offered: &OfferedTools,
+        key: &ThreadKey,
+    ) -> Result<Begun, RequestError> {
+        if let Some(waiting) = self.paused.take(key, &request, offered) {
+            return Ok(self.go_on(request, offered, waiting));
+        }
+        let is_late = !request.has_input() && !request.last_results().is_empty();
+        if !request.said.is_empty() || is_late {
+            return Err(RequestError::NotWaiting);
         }
         let (history, input) = request.input()?;
         self.paused.forget(key);
         let calls = Calls::new(call_ids(&history), []);
         let run = self.agent.run(input).with_history(history);
-        Ok(Begun { run, calls, denied: HashSet::new() })
+        Ok(Begun { run, calls, said: SaidOfCalls::default() })
     }
 
-    fn go_on(&self, mut request: WebRequest, key: &ThreadKey) -> Result<Begun, RequestError> {
-        let taken = self.paused.take(key, &request.said).ok_or(RequestError::NotWaiting)?;
-        let (paused, decisions) = taken;
-        let waiting = paused.pending().into_iter().map(|call| top_call(&call.id).to_owned());
+    fn go_on(
+        &self,
+        mut request: WebRequest,
+        offered: &OfferedTools,
+        (paused, decisions): (Paused, BTreeMap<String, Decision>),
+    ) -> Begun {
+        let pending = paused.pending();
+        let is_made = |call: &&PendingCall| offered.have(call) && decisions.contains_key(&call.id);
+        let returned = pending.iter().filter(is_made).map(|call| call.id.clone()).collect();
+        let waiting = pending.iter().map(|call| top_call(&call.id).to_owned());
         // The ids of earlier calls of the thread; the transcript itself is that of the run.
         let inputs = request.late_inputs();
         let (history, _repairs) = toolbox::model::History::repaired(request.messages);
@@ -137,8 +174,9 @@ impl WebAgent {
         let denied = request.said.into_iter();
         let denied = denied.filter(|(_, said)| matches!(said, Said::Denied(_)));
         let denied = denied.map(|(id, _)| id).collect();
+        let said = SaidOfCalls { denied, returned };
         let run = self.agent.resume(paused, decisions);
         let run = inputs.into_iter().fold(run, Run::with_input);
-        Ok(Begun { run, calls, denied })
+        Begun { run, calls, said }
     }
 }

@@ -23,6 +23,7 @@ use crate::context::{CancellationToken, Decision, ToolContext};
 use crate::event::{Event, EventSink};
 use crate::future::BoxFuture;
 use crate::model::{History, UserContent};
+use crate::tool::{IntoTools, Tool};
 
 /// A run that has not begun: await it for its outcome, or ask for its [`events`](Run::events).
 ///
@@ -208,6 +209,7 @@ impl Run {
             refuses_to_wait: false,
             steering: Arc::default(),
             pauses_with_above: false,
+            tools: Arc::default(),
         };
         Self { setup }
     }
@@ -262,6 +264,39 @@ impl Run {
                 self.setup.steering.put(input);
             }
         }
+        self
+    }
+
+    /// Gives the run tools beside those of its agent's box, for this run alone: such as those that
+    /// the user of a front end, or a request, brings.
+    ///
+    /// They are called like those of the box: under its limits, layers and rules. A tool of the box
+    /// keeps its name, and one that is given under it is left out; of two that are given under one
+    /// name, the later holds. An agent that the run is handed to has them as well; agents below do
+    /// not inherit them. What resumes a paused or a durable run gives them again.
+    ///
+    /// ```
+    /// use toolbox::{Agent, Tool};
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let model = ScriptedModel::new().calls("basket", serde_json::json!({})).text("Two pears.");
+    /// let agent = Agent::builder(model).build()?;
+    /// let basket = Tool::new("basket", "Returns the basket.").call(|_| "pear, pear");
+    /// let outcome = agent.run("What is in my basket?").with_tools(basket).await?;
+    /// assert_eq!(outcome.content, "Two pears.");
+    /// assert!(!agent.toolbox().has("basket"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_tools(mut self, tools: impl IntoTools) -> Self {
+        let mut given = self.setup.tools.to_vec();
+        for tool in tools.into_tools() {
+            given.retain(|before| before.name() != tool.name());
+            given.push(tool.of_one_run());
+        }
+        self.setup.tools = given.into();
         self
     }
 

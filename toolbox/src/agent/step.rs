@@ -88,6 +88,8 @@ pub(super) struct Setup {
     pub(super) steering: Arc<Steering>,
     /// `true` if the run pauses with the one above.
     pub(super) pauses_with_above: bool,
+    /// The tools that are given to this run beside those of its agent.
+    pub(super) tools: Arc<[Tool]>,
 }
 
 /// Runs an agent to its end.

@@ -112,6 +112,8 @@ pub(crate) struct RunSettings {
     pub(crate) forwards: bool,
     /// `true` if a call starts a run, which may stop and be resumed with the run above it.
     pub(crate) starts_run: bool,
+    /// `true` if it was given to one run, which agents below do not inherit it from.
+    pub(crate) of_one_run: bool,
     /// The agent that a call hands the conversation of its run to.
     pub(crate) hands_over: Option<HandsOver>,
     /// The tools whose results a run that it starts may repeat.
@@ -703,6 +705,13 @@ impl Tool {
         running.starts_run = true;
         running.relays = true;
         running.repeats = with;
+        self
+    }
+
+    /// Marks the tool as one that is given to one run.
+    #[allow(dead_code, reason = "agents are a module on top of this one")]
+    pub(crate) fn of_one_run(mut self) -> Self {
+        self.inner_mut().running.of_one_run = true;
         self
     }
 

@@ -15,8 +15,8 @@ use super::{ActiveRun, Setup};
 use crate::agent::agent::AgentInner;
 use crate::agent::budget::SharedBudget;
 use crate::agent::handle::{PauseFlag, Steering};
-use crate::agent::inherited::Inherited;
 use crate::agent::jobs::Jobs;
+use crate::agent::joined::JoinedTools;
 use crate::agent::log::RunLog;
 use crate::agent::run_scope::RunScope;
 use crate::agent::spending::SpendingLimits;
@@ -25,6 +25,7 @@ use crate::context::promotion::Promotions;
 use crate::context::{CancellationToken, Taint, ToolContext, now};
 use crate::event::{EventSink, Reporter};
 use crate::model::{History, Message, ModelRequest};
+use crate::tool::Tool;
 
 /// What the part of an agent in a run begins with: the run, or a handoff.
 pub(super) struct LegStart {
@@ -52,6 +53,8 @@ pub(super) struct KeptConversation {
     pub(super) asked_by_user: bool,
     pub(super) jobs: Jobs,
     pub(super) log: Option<RunLog>,
+    /// The tools that were given to the run.
+    pub(super) tools: Arc<[Tool]>,
 }
 
 impl ActiveRun {
@@ -128,6 +131,7 @@ impl ActiveRun {
                 asked_by_user,
                 jobs,
                 log,
+                tools: Arc::clone(&setup.tools),
             },
         };
         let (leg, conversation) = start.begin(&mut guards, &mut account);
@@ -153,13 +157,11 @@ impl LegStart {
         let limits = &mut guards.limits;
         limits.max_depth = limits.max_depth.min(settings.max_depth);
         account.prices = settings.prices.clone().or_else(|| above.prices.clone());
-        let inherited = above
-            .toolbox
-            .as_ref()
-            .filter(|_| settings.inherits)
-            .and_then(|above| Inherited::new(&agent.toolbox, above));
+        let KeptConversation { answer, task, taint, asked_by_user, jobs, log, tools } = self.kept;
+        let inherited = above.toolbox.as_ref().filter(|_| settings.inherits);
+        let joined = JoinedTools::new(&agent.toolbox, &tools, inherited);
         let promotions = Arc::new(Promotions::default());
-        let offer = ToolOffer::new(&agent.toolbox, inherited, Arc::clone(&promotions));
+        let offer = ToolOffer::new(&agent.toolbox, joined, Arc::clone(&promotions));
         offer_reader(offer.toolbox(), &given, settings, &promotions);
         let nested = Arc::default();
         let scope = RunScope {
@@ -194,7 +196,6 @@ impl LegStart {
             .with_tool_choice(settings.tool_choice.clone());
         request.system = self.system;
         request.options.clone_from(&settings.options);
-        let KeptConversation { answer, task, taint, asked_by_user, jobs, log } = self.kept;
         let conversation = RunConversation {
             request,
             sent: None,
@@ -205,6 +206,7 @@ impl LegStart {
             before_reply: None,
             jobs,
             log,
+            tools,
         };
         let (steering, pauses) = (self.steering, self.pauses);
         let leg = Leg { agent, name, given, above, handed, events, steering, pauses };

@@ -138,6 +138,7 @@ impl ActiveRun {
             leg.number_above(highest_handle(&logged));
             account.budgets.charge_shared_calls(made.len() as u64);
         }
+        conversation.take_late_rules();
         let (mut made, cut_off) = conversation.call_all(leg, guards, made).await;
         made.extend(logged);
         conversation.jobs.note(&made);

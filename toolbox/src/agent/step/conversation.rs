@@ -1,5 +1,7 @@
 //! The conversation of a run: its transcript, the next request, and what is offered in it.
 
+use std::sync::Arc;
+
 use super::answer::TypedAnswer;
 use super::end::End;
 use super::legs::Leg;
@@ -19,6 +21,7 @@ use crate::context::{Completion, ToolContext};
 use crate::dialect::Definitions;
 use crate::event::{EventKind, Reporter, StopReason};
 use crate::model::{History, ModelRequest, ModelResponse, Part, ToolChoice};
+use crate::tool::Tool;
 
 /// The conversation of a run with its model.
 pub(super) struct RunConversation {
@@ -36,6 +39,8 @@ pub(super) struct RunConversation {
     pub(super) jobs: Jobs,
     /// The log that has it, of a durable run.
     pub(super) log: Option<RunLog>,
+    /// The tools that were given to the run.
+    pub(super) tools: Arc<[Tool]>,
 }
 
 impl RunConversation {
@@ -49,6 +54,14 @@ impl RunConversation {
     /// Returns the box whose tools the run calls.
     pub(super) fn toolbox(&self) -> &ToolBox {
         self.offer.toolbox()
+    }
+
+    /// Forbids to the calls of the step what the box forbids since it began, where a copy of the box
+    /// is called.
+    pub(super) fn take_late_rules(&mut self) {
+        if let Some(own) = self.offer.copied_box() {
+            self.scope.take_late_rules(own);
+        }
     }
 
     /// Forbids to every call, and to what is below it, what the agent and its box forbid by now.

@@ -154,6 +154,7 @@ impl ActiveRun {
                 asked_by_user: conversation.scope.asked_by_user && target.keeps_history(),
                 jobs: std::mem::take(&mut conversation.jobs),
                 log: conversation.log.take(),
+                tools: Arc::clone(&conversation.tools),
             },
             agent,
         };

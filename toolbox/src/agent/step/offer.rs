@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::inherited::Inherited;
+use crate::agent::joined::JoinedTools;
 use crate::agent::settings::AgentSettings;
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -16,8 +16,8 @@ use crate::model::ToolSearch;
 pub(super) struct ToolOffer {
     /// The tools of the agent.
     own: ToolBox,
-    /// The tools of the agent and those of the run above, where it inherits.
-    inherited: Option<Inherited>,
+    /// The tools of the agent with those that the run has beside them.
+    joined: Option<JoinedTools>,
     /// Tools that a search found, offered beside those of the box for some steps.
     pub(super) promotions: Arc<Promotions>,
     /// Tools that a search can find, with the generation of the box they are of, until the rules
@@ -51,15 +51,20 @@ impl RuledOffer {
 impl ToolOffer {
     pub(super) fn new(
         own: &ToolBox,
-        inherited: Option<Inherited>,
+        joined: Option<JoinedTools>,
         promotions: Arc<Promotions>,
     ) -> Self {
-        Self { own: own.clone(), inherited, promotions, findable: None, last: None }
+        Self { own: own.clone(), joined, promotions, findable: None, last: None }
     }
 
     /// Returns the box whose tools the run calls.
     pub(super) fn toolbox(&self) -> &ToolBox {
-        self.inherited.as_ref().map_or(&self.own, Inherited::toolbox)
+        self.joined.as_ref().map_or(&self.own, JoinedTools::toolbox)
+    }
+
+    /// Returns the agent's own box where the run calls the tools of a copy, which has no rules.
+    pub(super) fn copied_box(&self) -> Option<&ToolBox> {
+        self.joined.as_ref().map(|_| &self.own)
     }
 
     /// Returns the tools that a step offers, but for what hooks leave out.
@@ -77,10 +82,10 @@ impl ToolOffer {
         self.last.insert(last).definitions.clone()
     }
 
-    /// Takes over what changed in the box of the run above.
+    /// Takes over what changed in the boxes.
     fn refresh(&mut self) {
-        if let Some(inherited) = &mut self.inherited {
-            inherited.refresh();
+        if let Some(joined) = &mut self.joined {
+            joined.refresh();
         }
     }
 

@@ -102,6 +102,14 @@ impl CallScope {
         true
     }
 
+    /// Forbids in the current step what a box forbids since it began.
+    pub(super) fn take_late_rules(&mut self, toolbox: &ToolBox) {
+        let rules = toolbox.rules();
+        if !self.rules.as_ref().is_some_and(|[_, known]| Arc::ptr_eq(known, &rules)) {
+            self.context = self.context.clone().with_rules(&rules);
+        }
+    }
+
     /// Forbids tools in the current step.
     pub(super) fn leave_out(&mut self, names: Vec<String>) {
         let mut rules = Rules::default();
