@@ -5,11 +5,12 @@
 import assert from 'node:assert/strict';
 import { HttpAgent } from '@ag-ui/client';
 import * as schemas from '@ag-ui/core/schemas';
-import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, validateUIMessages } from 'ai';
+import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls, validateUIMessages } from 'ai';
 
 const url = process.argv[2];
 const odd = 'a "quote", \n a line, \u2028 a separator, \u0000 a null, 🎈 and data: x\n\n';
-const counts = { 'AG-UI': 0, 'AI SDK': 0, events: 0, chunks: 0, approvals: 0, denials: 0, answers: 0 };
+const counts = { 'AG-UI': 0, 'AI SDK': 0, events: 0, chunks: 0, approvals: 0, denials: 0, answers: 0, made: 0 };
+const schema = { type: 'object', properties: { colour: { type: 'string' } }, required: ['colour'] };
 
 // --- AG-UI
 
@@ -75,6 +76,23 @@ for (const [approved, expected] of [[true, 'paid 500 cents'], [false, 'too dear'
   counts.answers += 1;
 }
 
+for (const [words, error, expected] of [['colour', undefined, 'done'], ['weather and colour', undefined, 'done'], ['colour', 'no such colour', 'no such colour']]) {
+  const tools = [{ name: 'set_colour', description: 'Sets the colour.', parameters: schema }];
+  const agent = new HttpAgent({ url: `${url}/ag-ui`, threadId: crypto.randomUUID() });
+  say(agent, words);
+  const events = await run(agent, { tools });
+  assert.equal(last(events).outcome.type, 'success');
+  const call = agent.messages.flatMap((own) => own.toolCalls ?? []).find((own) => own.function.name === 'set_colour');
+  assert.deepEqual(JSON.parse(call.function.arguments), { colour: 'teal' });
+  agent.addMessage({ id: crypto.randomUUID(), role: 'tool', toolCallId: call.id, content: expected, error });
+  assert.match(textOf(await run(agent, { tools })), new RegExp(expected));
+  const results = agent.messages.filter((own) => own.role === 'tool').map((own) => own.toolCallId);
+  assert.equal(new Set(results).size, results.length, 'each call has one result');
+  counts.made += 1;
+  say(agent, 'Thanks');
+  assert.equal(textOf(await run(agent)), 'You said: Thanks');
+}
+
 // --- AI SDK
 
 class State {
@@ -88,10 +106,11 @@ class State {
 }
 
 class Chat extends AbstractChat {
-  constructor() {
+  constructor(tools) {
     const failures = [];
     const transport = new DefaultChatTransport({
       api: `${url}/api/chat`,
+      body: { tools },
       fetch: async (...request) => {
         counts['AI SDK'] += 1;
         const answer = await fetch(...request);
@@ -105,7 +124,7 @@ class Chat extends AbstractChat {
       state: new State(),
       transport,
       onError: (error) => failures.push(error),
-      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+      sendAutomaticallyWhen: tools ? lastAssistantMessageIsCompleteWithToolCalls : lastAssistantMessageIsCompleteWithApprovalResponses,
     });
     this.failures = failures;
   }
@@ -153,6 +172,18 @@ for (const [approved, state, expected] of [[true, 'output-available', 'paid 500 
   await chat.sendMessage(undefined, { body: { answers: { [question.id]: 4 } } });
   assert.match(said(await chat.settled()), /a table for 4/);
   counts.answers += 1;
+}
+
+for (const [words, output, expected] of [['colour', { output: 'done' }, 'done'], ['weather and colour', { output: { is: 'done' } }, 'done'], ['colour', { state: 'output-error', errorText: 'no such colour' }, 'no such colour']]) {
+  const chat = new Chat({ set_colour: { description: 'Sets the colour.', inputSchema: schema } });
+  await chat.sendMessage({ text: words });
+  const call = (await chat.settled()).find((part) => part.toolName === 'set_colour');
+  assert.deepEqual([call.state, call.input], ['input-available', { colour: 'teal' }]);
+  await chat.addToolOutput({ tool: 'set_colour', toolCallId: call.toolCallId, ...output });
+  assert.match(said(await chat.settled()), new RegExp(expected));
+  counts.made += 1;
+  await chat.sendMessage({ text: 'Thanks' });
+  assert.equal(said(await chat.settled()), 'You said: Thanks');
 }
 
 console.log(JSON.stringify(counts));

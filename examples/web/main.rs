@@ -3,8 +3,8 @@
 //!
 //! `cargo run -p toolbox-web-example --example web`
 //!
-//! A script plays the model, so that no key is needed: it pays, asks or looks up the weather where
-//! the message says so.
+//! A script plays the model, so that no key is needed: it pays, asks, looks up the weather or has
+//! the page change its colour where the message says so.
 
 #![allow(clippy::print_stdout, reason = "an example")]
 
@@ -57,12 +57,18 @@ fn reply(request: &ModelRequest) -> Reply {
         ("Atlantis", r#"{"city":"Atlantis"}"#),
         ("pay", r#"{"cents":500}"#),
         ("book", "{}"),
+        ("colour", r#"{"colour":"teal"}"#),
     ];
     let wanted = calls.iter().filter(|(word, _)| is_new && said.contains(word));
     let calls: Vec<_> = wanted
         .enumerate()
         .map(|(at, (word, arguments))| {
-            let tool = if *word == "Atlantis" { "weather" } else { word };
+            let tool = match *word {
+                "Atlantis" => "weather",
+                // Not one of the server's: the page offers it, and makes its calls.
+                "colour" => "set_colour",
+                word => word,
+            };
             Part::call(ToolCall::new(format!("call_{at}"), tool, *arguments))
         })
         .collect();
@@ -111,7 +117,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .route("/ag-ui", post(ag_ui))
         .route("/api/chat", post(chat))
         .layer(DefaultBodyLimit::max(4 << 20))
-        .with_state(WebAgent::new(agent));
+        .with_state(WebAgent::new(agent).front_end_tools(4));
     let port = std::env::args().nth(1).unwrap_or_else(|| "3000".to_owned());
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).await?;
     println!("http://{}", listener.local_addr()?);
