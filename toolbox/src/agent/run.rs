@@ -23,7 +23,7 @@ use crate::context::{CancellationToken, Decision, ToolContext};
 use crate::event::{Event, EventSink};
 use crate::future::BoxFuture;
 use crate::model::{History, UserContent};
-use crate::tool::{IntoTools, Tool};
+use crate::tool::IntoTools;
 
 /// A run that has not begun: await it for its outcome, or ask for its [`events`](Run::events).
 ///
