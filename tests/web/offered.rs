@@ -212,6 +212,77 @@ async fn a_result_taints_the_run() {
     }
 }
 
+/// A person decides on one call, and the front end makes another, in one request or in two.
+#[tokio::test]
+async fn a_result_comes_beside_a_decision_or_before_it() {
+    for front_end in BOTH {
+        for at_once in [true, false] {
+            let calls = [
+                ToolCall::new("c1", "map", r#"{"city":"Rome"}"#),
+                ToolCall::new("c2", "pay", "{}"),
+            ];
+            let model = ScriptedModel::new().reply(Reply::calls(calls)).text("ok");
+            let web = web(&model, ToolBox::from(word("pay", "paid").needs_approval()));
+            let web = web.front_end_tools(1);
+            let begin = [says(front_end, "x")];
+            documents(ask(&web, front_end, &offering(front_end, &begin, &["map"])).unwrap()).await;
+            let mut messages = [begin.to_vec(), made(front_end, &[("c1", Ok("shown"))])].concat();
+            if !at_once {
+                let request = offering(front_end, &messages, &["map"]);
+                documents(ask(&web, front_end, &request).unwrap()).await;
+                assert_eq!(model.requests().len(), 1, "{front_end:?}: `pay` waits");
+            }
+            if front_end == FrontEnd::AiSdk {
+                messages[1]["parts"].as_array_mut().unwrap().push(json!({
+                    "type": "dynamic-tool", "toolName": "pay", "toolCallId": "c2", "input": {},
+                    "state": "approval-responded", "approval": {"id": "c2", "approved": true},
+                }));
+            }
+            let mut request = offering(front_end, &messages, &["map"]);
+            if front_end == FrontEnd::AgUi {
+                let payload = json!({"approved": true});
+                let entry = json!({"interruptId": "c2", "status": "resolved", "payload": payload});
+                request["resume"] = json!([entry]);
+            }
+            let seen = documents(ask(&web, front_end, &request).unwrap()).await;
+            assert_eq!(told(front_end, &seen), ["c2"], "{front_end:?} {at_once}");
+            let step = model.requests()[1].history.steps().next().unwrap().clone();
+            let results: Vec<_> = step.results().iter().map(|own| own.text()).collect();
+            assert_eq!(results, ["shown", "paid"], "{front_end:?} {at_once}");
+        }
+    }
+}
+
+/// Front ends write one result in several ways, and a person may go on typing behind it.
+#[tokio::test]
+async fn results_of_other_spellings_are_taken() {
+    for front_end in BOTH {
+        for with_words in [false, true] {
+            let model = model();
+            let web = taking(&model);
+            let begin = [says(front_end, "x")];
+            documents(ask(&web, front_end, &offering(front_end, &begin, &["map"])).unwrap()).await;
+            let mut messages = [begin.to_vec(), made(front_end, &[("c1", Ok("shown"))])].concat();
+            match front_end {
+                FrontEnd::AgUi => {
+                    messages[2]["content"] = json!([{"type": "text", "text": "shown"}]);
+                }
+                // A tool whose type the front end knows.
+                _ => messages[1]["parts"][0]["type"] = "tool-map".into(),
+            }
+            if with_words {
+                messages.push(says(front_end, "And now?"));
+            }
+            let request = offering(front_end, &messages, &["map"]);
+            let seen = documents(ask(&web, front_end, &request).unwrap()).await;
+            assert!(text_of(front_end, &seen).contains("shown"), "{front_end:?}");
+            let asked = &model.requests()[1].history;
+            let last = if with_words { "And now?" } else { "x" };
+            assert_eq!(asked.last_user_text().unwrap(), last, "{front_end:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn no_approver_and_no_bad_argument_lets_a_call_run_here() {
     for front_end in BOTH {

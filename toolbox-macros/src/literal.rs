@@ -243,8 +243,8 @@ pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// Returns an argument's type with what may be taken in place of its mutable references, if its spelling has
-/// one.
+/// Returns an argument's type with what may be taken in place of its mutable references, if its
+/// spelling has one.
 ///
 /// The argument itself may be a shared reference. Within it only text is lent.
 pub(crate) fn without_mutable_references(ty: &Type) -> Option<Type> {
@@ -262,7 +262,8 @@ pub(crate) fn without_mutable_references(ty: &Type) -> Option<Type> {
     found.then_some(shared)
 }
 
-/// Replaces mutable references by what they point at: text lent, a slice as a `Vec`, all else by value.
+/// Replaces mutable references by what they point at: text lent, a slice as a `Vec`, all else by
+/// value.
 fn owned_parts(ty: Type, found: &mut bool) -> Type {
     each_part(ty, &mut |part| {
         let Type::Reference(reference) = part else { return None };

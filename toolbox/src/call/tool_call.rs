@@ -84,8 +84,8 @@ impl ToolCall {
     }
 }
 
-/// Reads the line of a call: a stranger's call may have anything under that name, and is one all the
-/// same.
+/// Reads the line of a call: a stranger's call may have anything under that name, and is one all
+/// the same.
 pub(crate) fn line_or_none<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {

@@ -8,8 +8,8 @@ pub(super) fn line(text: &str) -> String {
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a third-party text for a person who decides on it: each character that would be invisible
-/// on a terminal, or hide others there, is shown by its number.
+/// Returns a third-party text for a person who decides on it: each character that would be
+/// invisible on a terminal, or hide others there, is shown by its number.
 pub(super) fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for c in text.chars() {

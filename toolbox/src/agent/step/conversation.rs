@@ -56,8 +56,8 @@ impl RunConversation {
         self.offer.toolbox()
     }
 
-    /// Forbids to the calls of the step what the box forbids since it began, where a copy of the box
-    /// is called.
+    /// Forbids to the calls of the step what the box forbids since it began, where a copy of the
+    /// box is called.
     pub(super) fn take_late_rules(&mut self) {
         if let Some(own) = self.offer.copied_box() {
             self.scope.take_late_rules(own);
