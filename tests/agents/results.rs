@@ -41,26 +41,29 @@ async fn an_agent_reads_on_in_what_its_box_keeps() {
 }
 
 #[tokio::test]
-async fn a_hook_sets_the_size_of_the_results_of_one_step() {
+async fn the_size_of_results_is_that_of_the_step_else_of_the_agent_else_of_the_box() {
     let text = || Tool::new("text", "Returns text").call(|_| "word ".repeat(1_000));
-    let model =
-        (0..3).fold(ScriptedModel::new(), |model, _| model.calls("text", "{}")).text("Done.");
-    let agent = Agent::builder(model)
-        .toolbox(keeping())
-        .tools([text()])
-        .before_step(|step: &mut StepRequest| {
-            if step.step() == 2 {
-                step.set_max_result_tokens(100);
-            }
-        })
-        .build()
-        .unwrap();
-    let outcome = agent.run("Go on").await.unwrap();
-    let kept: Vec<bool> = outcome
-        .history
-        .steps()
-        .flat_map(toolbox::model::Step::results)
-        .map(|result| result.handle().is_some())
-        .collect();
-    assert_eq!(kept, [false, true, false]);
+    for (of_agent, of_second_step, expected) in [
+        (None, None, [false, false, false]),
+        (None, Some(100), [false, true, false]),
+        (Some(100), None, [true, true, true]),
+        (Some(100), Some(usize::MAX), [true, false, true]),
+    ] {
+        let model =
+            (0..3).fold(ScriptedModel::new(), |model, _| model.calls("text", "{}")).text("Done.");
+        let mut agent = Agent::builder(model).toolbox(keeping()).tools([text()]).before_step(
+            move |step: &mut StepRequest| {
+                if let (2, Some(tokens)) = (step.step(), of_second_step) {
+                    step.set_max_result_tokens(tokens);
+                }
+            },
+        );
+        if let Some(tokens) = of_agent {
+            agent = agent.max_result_tokens(tokens);
+        }
+        let outcome = agent.build().unwrap().run("Go on").await.unwrap();
+        let results = outcome.history.steps().flat_map(toolbox::model::Step::results);
+        let kept: Vec<bool> = results.map(|result| result.handle().is_some()).collect();
+        assert_eq!(kept, expected, "{of_agent:?}, {of_second_step:?}");
+    }
 }

@@ -34,6 +34,17 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets the tokens of results that are passed on whole, for the calls of this agent and those
+    /// of agents below it, in place of the limits of tools and boxes. Default: those limits.
+    ///
+    /// It counts where results are kept ([`keep_results`](crate::ToolBoxBuilder::keep_results)); a
+    /// hook may set another for one step
+    /// ([`set_max_result_tokens`](crate::agent::StepRequest::set_max_result_tokens)).
+    pub fn max_result_tokens(mut self, tokens: usize) -> Self {
+        self.settings.max_result_tokens = Some(tokens);
+        self
+    }
+
     /// Limits how many calls a run may make, together with the agents below it. Default 1 000.
     pub fn max_total_calls(mut self, calls: u64) -> Self {
         self.settings.max_total_calls = calls;

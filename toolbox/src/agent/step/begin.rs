@@ -21,6 +21,7 @@ use crate::agent::log::RunLog;
 use crate::agent::run_scope::RunScope;
 use crate::agent::spending::SpendingLimits;
 use crate::agent::window::ContextWindow;
+use crate::context::keeper::ResultTokens;
 use crate::context::promotion::Promotions;
 use crate::context::{CancellationToken, Taint, ToolContext, now};
 use crate::event::{EventSink, Reporter};
@@ -187,6 +188,9 @@ impl LegStart {
         limits.deadline = context.deadline();
         if let Some(approver) = &settings.approver {
             context = context.with_shared_approver(Arc::clone(approver));
+        }
+        if let Some(tokens) = settings.max_result_tokens {
+            context = context.with_extension(ResultTokens(tokens));
         }
         if events.is_on() {
             context = context.with_observer(Arc::new(events.clone()));
