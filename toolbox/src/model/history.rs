@@ -262,8 +262,12 @@ impl History {
     /// Returns `true` if a reply makes few calls and their ids are valid and free. This is the
     /// usual case, which changes nothing.
     fn are_ids_free(&self, reply: &Reply) -> bool {
+        // Ids of one service begin alike, so the ends are compared first.
+        let is_same = |own: &str, other: &str| {
+            own.as_bytes().last() == other.as_bytes().last() && own == other
+        };
         let is_taken = |id: &String| {
-            self.steps().any(|step| step.reply.tool_calls().any(|other| other.id == *id))
+            self.steps().any(|step| step.reply.tool_calls().any(|other| is_same(&other.id, id)))
         };
         let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).take(17).collect();
         let is_free = |at: usize| {
