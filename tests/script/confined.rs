@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use ::tokio::sync::Notify;
 use rustix::process::{Pid, Signal, kill_process};
 use toolbox::context::CancellationToken;
 use toolbox::{Tool, ToolBox, ToolContext};
@@ -213,7 +214,13 @@ async fn a_killed_process_fails_its_script() {
         "killed"
     });
     let engine = Confined::builder().program(&program.path).ready(0).start().unwrap();
-    let toolbox = ToolBox::from(kill);
+    let begun = Arc::new(Notify::new());
+    let begins = Arc::clone(&begun);
+    let begin = Tool::new("begin", "Says that the script has begun.").call(move |_| {
+        begins.notify_one();
+        "begun"
+    });
+    let toolbox = ToolBox::from([kill, begin]);
     let limits = Limits { compute: Duration::from_secs(60), ..Limits::default() };
     toolbox.register(Scripts::over(&toolbox).with_limits(limits).with_engine(engine));
     let text = run(&toolbox, "await tools.kill(); return 1").await.text().into_owned();
@@ -222,11 +229,11 @@ async fn a_killed_process_fails_its_script() {
         "{text}"
     );
     assert!(text.contains("- kill {}: ok"), "{text}");
-    let computing = run(&toolbox, "while (true);");
+    let computing = run(&toolbox, "await tools.begin(); while (true);");
     let killing = async {
+        begun.notified().await;
         let found =
             tokio::task::spawn_blocking(move || program.wait_until(|found| !found.is_empty()));
-        tokio::time::sleep(Duration::from_millis(50)).await;
         let _ = kill_process(found.await.unwrap()[0], Signal::KILL);
     };
     let (result, ()) = tokio::join!(computing, killing);

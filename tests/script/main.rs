@@ -29,10 +29,12 @@ mod corpus;
 /// The answer of the tools of the corpus.
 const REACHED: &str = "reached";
 
+use std::time::Duration;
+
 use serde_json::json;
 use support::bounded;
 use toolbox::{ToolBox, ToolCall, ToolContext, ToolResult};
-use toolbox_script::Scripts;
+use toolbox_script::{Limits, Scripts};
 
 /// Makes a call that runs a script.
 fn call(script: &str) -> ToolCall {
@@ -51,9 +53,11 @@ async fn run_in(context: &ToolContext, toolbox: &ToolBox, script: &str) -> ToolR
 /// The variable by which all tests run their scripts in confined processes.
 const CONFINED: &str = "TOOLBOX_TEST_CONFINED";
 
-/// Returns the tool for scripts over a box, by the engine that is tested.
+/// Returns the tool for scripts over a box, by the engine that is tested. On a busy machine a
+/// script may compute for longer than by default.
 fn over(toolbox: &ToolBox) -> Scripts {
-    let scripts = Scripts::over(toolbox);
+    let limits = Limits { compute: Duration::from_secs(60), ..Limits::default() };
+    let scripts = Scripts::over(toolbox).with_limits(limits);
     #[cfg(target_os = "linux")]
     if std::env::var_os(CONFINED).is_some() {
         return scripts.with_engine(confined::engine());
