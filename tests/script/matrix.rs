@@ -16,6 +16,7 @@ use toolbox::mcp::Service;
 use toolbox::search::{EXECUTE, Gateway};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolBox, ToolContext};
+use toolbox_script::Scripts;
 
 use crate::bounded::tokio;
 
@@ -534,6 +535,34 @@ async fn what_is_forbidden_while_a_script_waits_is_not_called() {
             assert_eq!(told(&outcome, way), rule.code.unwrap_or("ran"), "{} {way:?}", rule.name);
             assert_eq!(effects.take(), usize::from(rule.code.is_none()), "{} {way:?}", rule.name);
         }
+    }
+}
+
+/// A rule that comes while the script computes holds for the calls that it asks for next.
+#[tokio::test]
+async fn what_is_forbidden_while_a_script_computes_is_not_called() {
+    let selections: [fn(Scripts) -> Scripts; 3] = [
+        |scripts| scripts.with_tools(["target", "other"]),
+        |scripts| scripts.with_tags(["own"]),
+        |all| all,
+    ];
+    for select in selections {
+        let (effects, toolbox) = (Effects::default(), ToolBox::new());
+        let whole = toolbox.clone();
+        // Whether a tool is available is asked where the script reads about tools, on its thread.
+        let other = Tool::new("other", "x").call(|_| "x").available_if(move |_| {
+            if std::thread::current().name() == Some("script") {
+                whole.blacklist("target");
+            }
+            true
+        });
+        let own = [plain(effects.clone()), other].map(|tool| tool.with_tags(["own"]));
+        toolbox.register(own);
+        toolbox.register(select(crate::over(&toolbox)));
+        let script = "await tools.types('other'); await tools.target(); return 'ran'";
+        let result = crate::run(&toolbox, script).await;
+        assert!(result.text().contains(BLACKLISTED.unwrap()), "{}", result.text());
+        assert_eq!(effects.take(), 0);
     }
 }
 

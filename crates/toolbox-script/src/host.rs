@@ -323,7 +323,7 @@ impl LocalState {
 
 /// The time in which a thread looks for what it waits for before it sleeps: to be woken takes
 /// longer than a call of a quick tool.
-const LOOKS_FOR: Duration = Duration::from_micros(20);
+const LOOKS_FOR: Duration = Duration::from_micros(50);
 
 /// Looks for something for a moment, and lets other threads run meanwhile.
 pub(crate) fn soon<T>(mut find: impl FnMut() -> Option<T>) -> Option<T> {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use toolbox::call::Content;
-use toolbox::model::{Deltas, Message, ModelError, ModelRequest, ModelResponse, Part, Reply, Step};
+use toolbox::model::{
+    Deltas, History, Message, ModelError, ModelRequest, ModelResponse, Part, Reply, Step,
+};
 use toolbox::{BoxFuture, Model, ToolCall, ToolResult};
 
 use crate::engine::{Engine, Script, ScriptError};
@@ -17,6 +19,7 @@ use crate::functions::Functions;
 use crate::host::{Answer, AskedCall, CallResult, Console, Progress};
 use crate::limits::Limits;
 use crate::outcome::{MadeCall, Outcome};
+use crate::scripts::ScriptTools;
 use crate::session::{EngineSlot, Session};
 
 /// A script in place of a model, for one run.
@@ -42,8 +45,9 @@ pub(crate) struct ScriptStart {
 
 struct ScriptState {
     call_id: String,
+    tools: ScriptTools,
     phase: Phase,
-    /// The number of steps of the transcript that the script has gone through.
+    /// The number of messages of the transcript that the script has gone through.
     passed: usize,
 }
 
@@ -65,11 +69,11 @@ struct StepRecord {
 }
 
 impl ScriptModel {
-    pub(crate) fn new(start: ScriptStart) -> Self {
+    pub(crate) fn new(start: ScriptStart, tools: ScriptTools) -> Self {
         let call_id = start.call_id.clone();
         let language = start.engine.language().to_owned();
         let phase = Phase::New(Some(Box::new(start)));
-        Self { language, state: Mutex::new(ScriptState { call_id, phase, passed: 0 }) }
+        Self { language, state: Mutex::new(ScriptState { call_id, tools, phase, passed: 0 }) }
     }
 }
 
@@ -92,7 +96,11 @@ impl Model for ScriptModel {
         _deltas: Deltas<'a>,
     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
         Box::pin(async move {
-            let reply = self.state.lock().await.respond(request).await;
+            let mut state = self.state.lock().await;
+            state.tools.follow();
+            let reply = state.respond(request).await;
+            // Rules that came while the script computed hold for the calls that it asks for.
+            state.tools.follow();
             Ok(reply.into())
         })
     }
@@ -101,10 +109,10 @@ impl Model for ScriptModel {
 impl ScriptState {
     /// Goes on with the script until it asks for calls that the transcript does not have, or ends.
     async fn respond(&mut self, request: &ModelRequest) -> Reply {
-        let steps: Vec<&Step> = request.history.steps().collect();
+        let history = &request.history;
         loop {
             self.phase = match std::mem::replace(&mut self.phase, Phase::New(None)) {
-                Phase::New(start) => match Self::start(start, request, &steps) {
+                Phase::New(start) => match Self::start(start, history) {
                     Ok(session) => Phase::Works(session),
                     Err(error) => Phase::Ended(Outcome::failed(error).to_json()),
                 },
@@ -112,20 +120,21 @@ impl ScriptState {
                     Progress::Asks { calls, told } => Phase::Asks(session, calls, told),
                     Progress::Ended { end, console } => {
                         // A record that is longer than the script is of another.
-                        let end = if self.passed < steps.len() { Err(differs()) } else { end };
-                        Phase::Ended(Outcome::new(end, console, made(&steps)).to_json())
+                        let is_longer = next_step(history, self.passed).is_some();
+                        let end = if is_longer { Err(differs()) } else { end };
+                        Phase::Ended(Outcome::new(end, console, made(history)).to_json())
                     }
                 },
-                Phase::Asks(session, calls, told) => match steps.get(self.passed) {
-                    Some(step) => match self.answer(step, &calls, &steps) {
+                Phase::Asks(session, calls, told) => match next_step(history, self.passed) {
+                    Some((step, passed)) => match answer(step, &calls, history, passed) {
                         Ok(answer) => {
-                            self.passed += 1;
+                            self.passed = passed;
                             session.answer(answer);
                             Phase::Works(session)
                         }
                         Err(error) => {
                             let console = Console::default();
-                            Phase::Ended(Outcome::new(Err(error), console, made(&steps)).to_json())
+                            Phase::Ended(Outcome::new(Err(error), console, made(history)).to_json())
                         }
                     },
                     None => {
@@ -144,43 +153,14 @@ impl ScriptState {
     }
 
     /// Starts the script of a transcript.
-    fn start(
-        start: Option<Box<ScriptStart>>,
-        request: &ModelRequest,
-        steps: &[&Step],
-    ) -> Result<Session, ScriptError> {
+    fn start(start: Option<Box<ScriptStart>>, history: &History) -> Result<Session, ScriptError> {
         let Some(start) = start else { return Err(differs()) };
-        let script = script_of(request)
+        let script = script_of(history)
             .filter(|script| (&script.script, &script.input) == (&start.text, &start.input));
         let script = script.ok_or_else(differs)?;
-        let recorded = steps.first().map(|step| record(step)).transpose()?;
-        let recorded = recorded.map(|record| record.told).unwrap_or_default();
+        let recorded = told_before(history, 0)?;
         let ScriptStart { engine, functions, limits, slot, .. } = *start;
         Session::start(engine, script, functions, limits, slot, recorded)
-    }
-
-    /// Returns the results of a step, if it made the calls that the script asks for.
-    fn answer(
-        &self,
-        step: &Step,
-        asked: &[AskedCall],
-        steps: &[&Step],
-    ) -> Result<Answer, ScriptError> {
-        let is_same = record(step)?.calls == digest(asked);
-        let made: Vec<_> = step.calls().collect();
-        if !is_same || made.len() != asked.len() {
-            return Err(differs());
-        }
-        let results = asked.iter().zip(&made).map(|(call, (made, result))| {
-            if made.name == call.tool {
-                Ok(result_for_script(call, result))
-            } else {
-                Err(differs())
-            }
-        });
-        let next = steps.get(self.passed + 1).map(|step| record(step)).transpose()?;
-        let recorded = next.map(|record| record.told).unwrap_or_default();
-        Ok(Answer { results: results.collect::<Result<_, ScriptError>>()?, recorded })
     }
 
     fn reply(&self, calls: &[AskedCall], told: &[String]) -> Reply {
@@ -208,14 +188,49 @@ fn differs() -> ScriptError {
     )
 }
 
+/// Returns the first step of a transcript from a message on, and the number of messages up to it.
+fn next_step(history: &History, from: usize) -> Option<(&Step, usize)> {
+    let mut messages = history.messages().iter().enumerate().skip(from);
+    messages.find_map(|(at, message)| match message {
+        Message::Step(step) => Some((&**step, at + 1)),
+        _ => None,
+    })
+}
+
+/// Returns the texts about tools that a script was told before the next step of a transcript.
+fn told_before(history: &History, from: usize) -> Result<Vec<String>, ScriptError> {
+    let next = next_step(history, from).map(|(step, _)| record(step)).transpose()?;
+    Ok(next.map(|record| record.told).unwrap_or_default())
+}
+
+/// Returns the results of a step, if it made the calls that the script asks for, and what the
+/// transcript has after it.
+fn answer(
+    step: &Step,
+    asked: &[AskedCall],
+    history: &History,
+    passed: usize,
+) -> Result<Answer, ScriptError> {
+    let is_same = record(step)?.calls == digest(asked);
+    let made: Vec<_> = step.calls().collect();
+    if !is_same || made.len() != asked.len() {
+        return Err(differs());
+    }
+    let results = asked.iter().zip(&made).map(|(call, (made, result))| {
+        if made.name == call.tool { Ok(result_for_script(call, result)) } else { Err(differs()) }
+    });
+    let results = results.collect::<Result<_, ScriptError>>()?;
+    Ok(Answer { results, recorded: told_before(history, passed)? })
+}
+
 /// Returns the calls of a transcript.
-fn made(steps: &[&Step]) -> Vec<MadeCall> {
-    steps.iter().flat_map(|step| step.calls()).map(MadeCall::of).collect()
+fn made(history: &History) -> Vec<MadeCall> {
+    history.steps().flat_map(Step::calls).map(MadeCall::of).collect()
 }
 
 /// Returns the script that a transcript begins with.
-fn script_of(request: &ModelRequest) -> Option<Script> {
-    let Message::User(content) = request.history.messages().first()? else { return None };
+fn script_of(history: &History) -> Option<Script> {
+    let Message::User(content) = history.messages().first()? else { return None };
     let [Content::Text(text)] = &**content else { return None };
     serde_json::from_str(text).ok()
 }

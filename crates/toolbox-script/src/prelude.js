@@ -157,7 +157,9 @@
     // The position of the script in the stack: that of its first frame. Frames are read one by one,
     // since the text of a stack has names that the script chooses.
     const NativeError = Error;
-    const { set: prepare } = Object.getOwnPropertyDescriptor(NativeError, "prepareStackTrace");
+    const { captureStackTrace } = NativeError;
+    const { set } = Object.getOwnPropertyDescriptor(NativeError, "prepareStackTrace");
+    const prepare = set.bind(NativeError);
     delete NativeError.prepareStackTrace;
     delete NativeError.stackTraceLimit;
     let line, column;
@@ -169,11 +171,12 @@
             return;
         }
     };
-    const locate = () => {
+    // The frames above that of a function are left out.
+    const locate = (above) => {
         line = column = undefined;
-        apply(prepare, NativeError, [find]);
-        new NativeError();
-        apply(prepare, NativeError, [undefined]);
+        prepare(find);
+        captureStackTrace({}, above);
+        prepare(undefined);
     };
 
     const waiting = new Map();
@@ -186,30 +189,45 @@
         if (lines[lines.length - 1] === "") lines.length -= 1;
         yield* lines;
     };
+    // The promises of calls: awaited as they are, since they have the constructor of all.
+    const { Promise: NativePromise } = globalThis;
+    const { construct } = Reflect;
+    const CallPromise = function () {};
+    CallPromise.prototype = Object.create(NativePromise.prototype);
+    method(CallPromise.prototype, asyncIterator, function () { return each(this); });
     // The line of a call is that of its `tools`, where it is written as such. By the time of the call
     // the position is one within the arguments.
-    const call = (name, own) => (input) => {
-        const result = new Promise((resolve, reject) => {
+    const call = (name, own) => function called(input) {
+        const begin = (resolve, reject) => {
             const text = input === undefined ? "{}" : stringify(input);
             if (text === undefined) throw new TypeError("the arguments of a tool are an object");
-            if (own === undefined) locate();
+            if (own === undefined) locate(called);
             const at = own ?? line;
             waiting.set(host.call(name, text, at), { resolve, reject, at });
-        });
-        return method(result, asyncIterator, () => each(result));
+        };
+        return construct(NativePromise, [begin], CallPromise);
     };
+
+    // The functions of calls that are written as such, by their places.
+    const written = new Map();
     const known = Object.assign(Object.create(null), {
         search: async (words) => parse(host.search(String(words))),
         types: async (pattern = "*") => host.types(String(pattern)),
     });
     const refuse = () => { throw new TypeError("`tools` cannot be changed"); };
     const tools = new NativeProxy(Object.create(null), {
-        get(_, name) {
+        get: function get(_, name) {
             // An object with `then` would be a promise.
             if (typeof name !== "string" || name === "then") return undefined;
             if (known[name]) return known[name];
-            locate();
-            return call(name, host.written(name, line, column) ? line : undefined);
+            locate(get);
+            const place = line * 2 ** 24 + column;
+            const own = written.get(place);
+            if (own?.name === name) return own.called;
+            const isWritten = host.written(name, line, column);
+            const called = call(name, isWritten ? line : undefined);
+            if (isWritten) written.set(place, { name, called });
+            return called;
         },
         has: (_, name) => typeof name === "string" && name !== "then",
         set: refuse,

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::json;
-use toolbox::agent::{AgentBuilder, Run, StepRequest, tool_from_fn};
+use toolbox::agent::{AgentBuilder, Run, tool_from_fn};
 use toolbox::call::{Arguments, ToolError};
 use toolbox::collection::WeakToolBox;
 use toolbox::context::CallingScript;
@@ -87,12 +86,31 @@ enum Selection {
 }
 
 /// The tools of one script.
-struct ScriptTools {
+pub(crate) struct ScriptTools {
     /// The box that they are selected of.
     whole: ToolBox,
     /// The generation of the box before the selection: what changes from then on is followed.
     generation: u64,
     selected: ToolBox,
+}
+
+impl ScriptTools {
+    /// Forbids and removes what was forbidden in the box, or removed from it, since they were
+    /// selected.
+    pub(crate) fn follow(&mut self) {
+        let Self { whole, generation, selected } = self;
+        let now = whole.generation();
+        if std::mem::replace(generation, now) == now {
+            return;
+        }
+        for name in selected.names() {
+            if !whole.has(&name) {
+                selected.unregister(&name);
+            } else if !whole.permits(&name) && selected.permits(&name) {
+                selected.blacklist(&name);
+            }
+        }
+    }
 }
 
 impl Scripts {
@@ -277,15 +295,14 @@ impl Scripts {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a seed")]
         let seed = (time as u32) ^ 0x9e37_79b9;
         let script = Script { script: text.clone(), time, seed, input: input.clone() };
-        let ScriptTools { whole, generation, selected: toolbox } = tools;
-        let followed = AtomicU64::new(generation);
+        let toolbox = tools.selected.clone();
         // The tool may have another name in its box.
         let no_scripts = [format!("tag:{SCRIPT_TAG}"), context.tool_name().to_owned()];
         let inner =
             no_scripts.iter().fold(context.clone(), |inner, rule| inner.with_blacklist(rule));
         let inner = inner.with(CalledByScript);
         let source = CallingScript::new(text.as_str());
-        let model = ScriptModel::new(ScriptStart {
+        let start = ScriptStart {
             engine: Arc::clone(&self.engine),
             text,
             input,
@@ -293,27 +310,21 @@ impl Scripts {
             functions: Functions::new(toolbox.clone(), inner),
             limits: self.limits,
             slot,
-        });
-        let agent = Agent::builder(model);
+        };
+        let agent = Agent::builder(ScriptModel::new(start, tools));
         let agent = no_scripts.into_iter().fold(agent, AgentBuilder::blacklist_tool);
         let agent = agent
             .name(&*self.name)
             .state(CalledByScript)
             .state(source)
-            .toolbox(toolbox.clone())
+            .toolbox(toolbox)
             .max_handoffs(0)
             .max_iterations(u32::MAX)
             .max_total_calls(u64::MAX)
             .no_repeat_limit()
-            .before_step(move |step: &mut StepRequest| {
-                // A script filters large results itself.
-                step.set_max_result_tokens(usize::MAX);
-                let generation = whole.generation();
-                if followed.swap(generation, Ordering::Relaxed) != generation {
-                    follow(&whole, &toolbox);
-                }
-            })
             .max_calls_per_step(usize::MAX)
+            // A script filters large results itself.
+            .max_result_tokens(usize::MAX)
             .build()
             .map_err(ToolError::infrastructure)?;
         let script = serde_json::to_string(&script).map_err(ToolError::infrastructure)?;
@@ -363,18 +374,6 @@ impl IntoTools for Scripts {
 impl std::fmt::Debug for Scripts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scripts").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// Forbids and removes what was forbidden in a box, or removed from it, since some of its tools were
-/// selected.
-fn follow(whole: &ToolBox, selected: &ToolBox) {
-    for name in selected.names() {
-        if !whole.has(&name) {
-            selected.unregister(&name);
-        } else if !whole.permits(&name) && selected.permits(&name) {
-            selected.blacklist(&name);
-        }
     }
 }
 
