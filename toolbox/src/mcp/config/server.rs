@@ -78,6 +78,10 @@ impl ServerConfig {
     }
 
     /// Returns whether tokens are granted to this program without a browser.
+    #[cfg_attr(
+        not(feature = "mcp-oauth"),
+        allow(clippy::unused_self, reason = "a grant is of that feature")
+    )]
     pub(crate) fn has_program_grant(&self) -> bool {
         #[cfg(feature = "mcp-oauth")]
         return self.oauth.grant.is_some();
@@ -86,6 +90,10 @@ impl ServerConfig {
     }
 
     /// Returns the extension of the protocol that the grant of this program belongs to.
+    #[cfg_attr(
+        not(feature = "mcp-oauth"),
+        allow(clippy::unused_self, reason = "a grant is of that feature")
+    )]
     pub(crate) fn grant_extension(&self) -> Option<&'static str> {
         #[cfg(feature = "mcp-oauth")]
         return self.oauth.grant.as_ref().and_then(super::oauth::ProgramGrant::extension);
