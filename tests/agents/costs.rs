@@ -88,6 +88,13 @@ fn each_kind_of_token_has_its_price_and_sums_are_exact() {
     let mut sum = Money::ZERO;
     (0..10_000_000).for_each(|_| sum += Money::from_cents(10));
     assert_eq!(sum, Money::from_dollars(1_000_000));
+    for (picos, text, dollars) in
+        [(0, "0", 0.0), (1, "0.000000000001", 1e-12), (2_500_000_000_000, "2.5", 2.5)]
+    {
+        let money = Money::from_picos(picos);
+        assert_eq!((money.to_string().as_str(), money.picos()), (text, picos));
+        assert!((money.as_dollars() - dollars).abs() < 1e-15, "{text}");
+    }
 }
 
 #[test]

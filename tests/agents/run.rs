@@ -42,7 +42,10 @@ fn text(request: &ModelRequest) -> String {
 
 #[tokio::test]
 async fn the_agent_dispatches_calls_until_there_is_an_answer() {
-    let outcome = agent(&scripted_sum(), tools![add]).run("2 + 3?").await.unwrap();
+    let model = scripted_sum();
+    assert_eq!(model.turns_left(), 2);
+    let outcome = agent(&model, tools![add]).run("2 + 3?").await.unwrap();
+    assert_eq!(model.turns_left(), 0);
     check(&outcome.history).calls("add", json!({"a": 2, "b": 3})).returns("5").answers("It is 5.");
     assert_eq!(outcome.content, "It is 5.");
     assert!(outcome.is_answered());

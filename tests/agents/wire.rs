@@ -13,7 +13,9 @@ use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, Step, ToolChoice,
     ToolSearch,
 };
-use toolbox::wire::{Anthropic, Format, Gemini, GeminiInteractions, OpenAiChat, OpenAiResponses};
+use toolbox::wire::{
+    Anthropic, Events, Format, Gemini, GeminiInteractions, OpenAiChat, OpenAiResponses,
+};
 use toolbox::{Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
 /// An event in a conversation.
@@ -175,6 +177,7 @@ enum Edit {
     Says(String),
     Turns(usize),
     Pin(usize),
+    Unpin(usize),
     Clear,
 }
 
@@ -189,6 +192,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         text().prop_map(Edit::Says),
         at().prop_map(Edit::Turns),
         at().prop_map(Edit::Pin),
+        at().prop_map(Edit::Unpin),
         Just(Edit::Clear),
     ]
 }
@@ -206,6 +210,11 @@ fn apply(history: &mut History, edit: Edit) -> usize {
         Edit::Says(text) => history.push_reply(text),
         Edit::Text(at, text) => drop(history.replace_text(at, text)),
         Edit::Pin(at) => drop(history.pin(at)),
+        Edit::Unpin(at) => {
+            let was_pinned = history.is_pinned(at);
+            assert_eq!(history.unpin(at), was_pinned);
+            assert!(!history.is_pinned(at) && !history.unpin(at));
+        }
         Edit::Result(at, text) => {
             let ids = history.steps().flat_map(Step::results).map(ToolResult::call_id);
             let id = ids.map(str::to_owned).nth(at);
@@ -320,7 +329,7 @@ proptest! {
             if !matches!(edit, Edit::Insert(..) | Edit::Says(_)) {
                 prop_assert_eq!(history.len(), whole - removed + added);
             }
-            if !matches!(edit, Edit::Pin(_)) {
+            if !matches!(edit, Edit::Pin(_) | Edit::Unpin(_)) {
                 prop_assert_eq!(pinned(&history), before, "what is pinned stays");
             }
             keeps_the_rules_everywhere(&history);
@@ -332,6 +341,32 @@ proptest! {
     #[test]
     fn any_mended_transcript_is_sent_so_that_services_take_it(events in vec(event(), 0..8)) {
         keeps_the_rules_everywhere(&History::repaired(found(events)).0);
+    }
+}
+
+#[test]
+fn an_event_of_a_stream_has_a_limit() {
+    // The event, its limit, and the pieces in which it comes.
+    for (data, most, piece, fits) in [
+        ("abcdef", 12, 64, true),
+        ("abcdef", 11, 64, false),
+        ("abcdef", 12, 1, true),
+        ("abcdef", 11, 1, false),
+        ("", 6, 1, true),
+    ] {
+        let text = format!("data: {data}\n\n");
+        let mut events = Events::new().max_event_bytes(most);
+        let read: Result<Vec<_>, _> =
+            text.as_bytes().chunks(piece).map(|part| events.push(part)).collect();
+        let told = read.map(|read| read.concat()).map_err(|error| error.to_string());
+        let expected = match fits {
+            true => Ok(vec![data.to_owned()]),
+            false => Err(format!("an event is longer than {most} bytes")),
+        };
+        match (told, expected) {
+            (Err(told), Err(expected)) => assert!(told.contains(&expected), "{told}"),
+            (told, expected) => assert_eq!(told, expected, "{data:?}, {most}, {piece}"),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use toolbox::builtin::http::{Http, Resolver};
+use toolbox::builtin::http::{GuardedClient, GuardedRequest, Http, Resolver};
 use toolbox::{BoxFuture, Content, ToolBox};
 
 use crate::calls::call;
@@ -414,6 +414,23 @@ async fn redirects_end_and_lead_to_no_other_scheme() {
     ] {
         let (_, text) = fetch(http(&[server.port]), &format!("{base}{path}")).await;
         assert!(text.contains(expected), "{path}: {text}");
+    }
+    for (most, path, expected) in [
+        (0, "/0", "arrived"),
+        (0, "/1", "was redirected more than 0 times"),
+        (2, "/2", "arrived"),
+        (2, "/3", "was redirected more than 2 times"),
+    ] {
+        let url = format!("{base}{path}");
+        let (_, text) = fetch(http(&[server.port]).max_redirects(most), &url).await;
+        assert!(text.contains(expected), "{most}, {path}: {text}");
+        let client = GuardedClient::new().allow_origin(&base).unwrap().max_redirects(most);
+        let client = client.allow_origin(&format!("http://127.0.0.2:{}", server.port)).unwrap();
+        let told = match client.send(GuardedRequest::new("GET", &url)).await {
+            Ok(response) => String::from_utf8_lossy(&response.body).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(told.contains(expected), "{most}, {path}: {told}");
     }
 }
 

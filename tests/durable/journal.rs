@@ -191,6 +191,11 @@ async fn a_worker_runs_what_was_submitted_in_the_context_it_was_submitted_in() {
 
         let place = Conversation::new("mail", "42");
         let others = Conversation::new("mail", "4");
+        for (conversation, expected) in [(&place, vec![id.clone()]), (&others, vec![])] {
+            let filter = CallFilter::default().of_conversation(conversation.clone());
+            let calls = fixture.journal.calls(filter).await.unwrap();
+            assert_eq!(calls.into_iter().map(|call| call.id).collect::<Vec<_>>(), expected);
+        }
         assert_eq!(fixture.journal.undelivered(&others).await.unwrap().len(), 0);
         assert_eq!(fixture.journal.undelivered(&place).await.unwrap().len(), 1);
         let (one, other) = tokio::join!(

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolbox::call::{Arguments, FailureKind};
+use toolbox::definition::ToolAnnotations;
 use toolbox::dialect::Dialect;
 use toolbox::tool::{IntoTools, ParamType, ToolBuilder};
 use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition, tool};
@@ -426,4 +427,34 @@ fn what_says_too_little_is_linted() {
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].starts_with("tool `notes` is described as \"Notes.\""), "{}", said[0]);
     assert!(said[1].starts_with("argument `query` of tool `notes`"), "{}", said[1]);
+}
+
+#[test]
+fn hints_that_are_not_given_have_the_defaults_of_the_protocol() {
+    fn is(hint: &str) -> Option<bool> {
+        match hint.as_bytes() {
+            b"yes" => Some(true),
+            b"no" => Some(false),
+            _ => None,
+        }
+    }
+    // Read-only, destructive, idempotent, open world: as given, and as read.
+    for (given, expected) in [
+        (["", "", "", ""], [false, true, false, true]),
+        (["yes", "", "", ""], [true, false, true, true]),
+        (["no", "no", "yes", "no"], [false, false, true, false]),
+        (["yes", "yes", "no", "yes"], [true, true, false, true]),
+    ] {
+        let mut hints = ToolAnnotations::default();
+        [hints.read_only, hints.destructive, hints.idempotent, hints.open_world] = given.map(is);
+        let tool = Tool::new("one", "x").call(|_| "1").with_annotations(hints);
+        let read = tool.definition().annotations;
+        let read = [
+            read.is_read_only(),
+            read.is_destructive(),
+            read.is_idempotent(),
+            read.is_open_world(),
+        ];
+        assert_eq!(read, expected, "{given:?}");
+    }
 }

@@ -299,6 +299,18 @@ async fn only_the_answer_to_what_was_asked_signs_in() {
     assert!(matches!(error, Err(SignInError::NoUrl)));
 }
 
+/// The port of a client that is registered with one is taken by another program.
+#[tokio::test]
+async fn a_browser_comes_back_to_the_port_of_the_client() {
+    let world = World::new().await;
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let kept = Kept::new("port");
+    let server = ServerConfig::url(&world.url).oauth_callback_port(port);
+    let error = SignIn::new(&server, &kept.file()).run(|_| {}).await;
+    assert!(matches!(error, Err(SignInError::Callback(_))), "{error:?}");
+}
+
 #[tokio::test]
 async fn what_metadata_leads_to_is_looked_at_before_it_is_followed() {
     let (page, registers, unusable) =

@@ -92,6 +92,20 @@ async fn a_server_says_who_it_is() {
 }
 
 #[tokio::test]
+async fn instructions_are_those_of_the_moment_a_client_asks() {
+    let toolbox = ToolBox::new();
+    let own = toolbox.clone();
+    let service = Service::new(toolbox.clone())
+        .instructions_with(move || format!("{} tools", own.names().len()));
+    for expected in ["0 tools", "1 tools"] {
+        let mut peer = Peer::connect(service.clone(), Era::Modern).await;
+        let answer = peer.request("server/discover", json!({})).await;
+        assert_eq!(answer["result"]["instructions"], expected);
+        toolbox.register(Tool::new("one", "x").call(|_| "1"));
+    }
+}
+
+#[tokio::test]
 async fn a_server_introduces_itself_as_its_program() {
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     let this = std::env::current_exe().unwrap();
