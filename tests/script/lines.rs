@@ -124,6 +124,35 @@ async fn a_script_cannot_choose_the_line() {
     }
 }
 
+/// A script that replaces the functions of the language sees no function of a call at another line.
+#[tokio::test]
+async fn a_script_keeps_no_call_of_another_line() {
+    let spies = "
+        const kept = [];
+        for (const of of [Array, Object, Promise, Map, Set, WeakMap, WeakSet, Reflect]) {
+            for (const on of [of, of.prototype ?? of]) {
+                for (const name of Reflect.ownKeys(on)) {
+                    const { value, writable } = Object.getOwnPropertyDescriptor(on, name);
+                    if (!writable || typeof value !== 'function' || typeof name === 'symbol' || ['push', 'values'].includes(name)) continue;
+                    on[name] = function (...all) {
+                        kept.push(this, ...all);
+                        return value.apply(this, all);
+                    };
+                }
+            }
+        }";
+    let spies = spies.replace('\n', " ");
+    let script = format!(
+        "{spies}\nawait tools.note({{n: 0}});\n\
+         for (const one of [...kept]) for (const f of [one, one?.called]) if (typeof f === 'function') try {{ await f({{n: 1}}) }} catch {{}}"
+    );
+    let lines = Lines::default();
+    let result = run(&noting(&lines), &script).await;
+    let started = lines.started();
+    assert_eq!(started.first(), Some(&(0, Some(2))), "{}", result.text());
+    assert!(!started.contains(&(1, Some(2))), "{started:?}");
+}
+
 /// A failure that ends the script is told at the line of its call.
 #[tokio::test]
 async fn the_failure_of_a_call_is_at_its_line() {

@@ -197,19 +197,22 @@
     method(CallPromise.prototype, asyncIterator, function () { return each(this); });
     // The line of a call is that of its `tools`, where it is written as such. By the time of the call
     // the position is one within the arguments.
-    const call = (name, own) => function called(input) {
-        const begin = (resolve, reject) => {
-            const text = input === undefined ? "{}" : stringify(input);
-            if (text === undefined) throw new TypeError("the arguments of a tool are an object");
-            if (own === undefined) locate(called);
-            const at = own ?? line;
-            waiting.set(host.call(name, text, at), { resolve, reject, at });
+    const call = (name, own) => {
+        const called = (input) => {
+            const begin = (resolve, reject) => {
+                const text = input === undefined ? "{}" : stringify(input);
+                if (text === undefined) throw new TypeError("the arguments of a tool are an object");
+                if (own === undefined) locate(called);
+                const at = own ?? line;
+                waiting.set(host.call(name, text, at), { resolve, reject, at });
+            };
+            return construct(NativePromise, [begin], CallPromise);
         };
-        return construct(NativePromise, [begin], CallPromise);
+        return called;
     };
-
-    // The functions of calls that are written as such, by their places.
-    const written = new Map();
+    // The functions of calls that are written as such, by their places. No function of the language
+    // has a part in it, since a script may replace those, and would call one at another line.
+    const written = Object.create(null);
     const known = Object.assign(Object.create(null), {
         search: async (words) => parse(host.search(String(words))),
         types: async (pattern = "*") => host.types(String(pattern)),
@@ -221,12 +224,12 @@
             if (typeof name !== "string" || name === "then") return undefined;
             if (known[name]) return known[name];
             locate(get);
-            const place = line * 2 ** 24 + column;
-            const own = written.get(place);
-            if (own?.name === name) return own.called;
+            const place = (line << 12) ^ column;
+            const own = written[place];
+            if (own?.name === name && own.line === line && own.column === column) return own.called;
             const isWritten = host.written(name, line, column);
             const called = call(name, isWritten ? line : undefined);
-            if (isWritten) written.set(place, { name, called });
+            if (isWritten) written[place] = { name, line, column, called };
             return called;
         },
         has: (_, name) => typeof name === "string" && name !== "then",
