@@ -89,11 +89,11 @@ async fn arguments_at_an_edge_are_read_or_refused() {
         (raw(bound), r#"{"n": 6}"#, Ok(r#"{"n": 6}"#)),
         // Only a declared argument may be left out for its null.
         (raw(words), r#"{"extra": null}"#, Err("`extra` must be a string, got null")),
-        (raw(nullable), r#"{"a": null, "n": "5"}"#, Ok(r#"{"a":null,"n":5}"#)),
+        (raw(nullable), r#"{"a": null, "n": "5"}"#, Ok(r#"{"a": null, "n": 5}"#)),
         // A literal is the whole string.
         (raw(boolean.clone()), r#"{"a": " true"}"#, Err("`a` must be `true` or `false`")),
         (raw(boolean.clone()), r#"{"n": "5 "}"#, Err("`n` must be an integer")),
-        (raw(boolean), r#"{"a": "true"}"#, Ok(r#"{"a":true}"#)),
+        (raw(boolean), r#"{"a": "true"}"#, Ok(r#"{"a": true}"#)),
         // A fence around a value, and a fence with a language.
         (typed::tool(), "```null```", Ok("0 null  ")),
         (typed::tool(), "```json\n{\"ratio\": 2}\n```", Ok("2 null  ")),

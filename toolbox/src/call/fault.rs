@@ -257,6 +257,11 @@ impl Faults {
         self.more
     }
 
+    /// Returns faults without room for any, which are counted.
+    pub(crate) fn only_counted() -> Self {
+        Self { made: 2 * LISTED, ..Self::default() }
+    }
+
     /// Adds a fault, made only if there is still room for it.
     pub(crate) fn push_with(&mut self, fault: impl FnOnce() -> Fault) {
         if self.admits_one() {

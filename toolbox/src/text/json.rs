@@ -29,6 +29,10 @@ pub(crate) fn string_end(bytes: &[u8], start: usize) -> usize {
 /// Returns `true` if a text nests deeper than `levels`; no value is read.
 pub(crate) fn nests_deeper(text: &str, levels: usize) -> bool {
     let bytes = text.as_bytes();
+    // Most texts have fewer brackets than levels.
+    if memchr::memchr2_iter(b'{', b'[', bytes).nth(levels).is_none() {
+        return false;
+    }
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {

@@ -11,27 +11,24 @@ pub(crate) fn names<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn quoted(names: &mut dyn Iterator<Item = &str>) -> String {
-    list(&mut names.map(|name| {
+    let quote = |name| {
         let mut path = String::new();
         push_key(&mut path, name);
         format!("`{path}`")
-    }))
+    };
+    let shown: Vec<String> = (&mut *names).take(NAMED).map(quote).collect();
+    and_more(&shown, names.count())
 }
 
 /// Returns the first few items separated by commas, and the number of further ones.
 ///
 /// The items are behind a pointer, so that the list is compiled once and not for every caller.
 pub(crate) fn list(items: &mut dyn Iterator<Item = String>) -> String {
-    let (mut text, mut more) = (String::new(), 0);
-    for (at, item) in items.enumerate() {
-        if at >= NAMED {
-            more += 1;
-            continue;
-        }
-        if at > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(&item);
-    }
+    let shown: Vec<String> = (&mut *items).take(NAMED).collect();
+    and_more(&shown, items.count())
+}
+
+fn and_more(shown: &[String], more: usize) -> String {
+    let text = shown.join(", ");
     if more > 0 { format!("{text} and {more} more") } else { text }
 }

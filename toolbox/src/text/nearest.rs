@@ -102,10 +102,23 @@ impl Ruler {
 /// too many.
 fn fold(name: &str, folded: &mut Vec<char>) -> bool {
     folded.clear();
-    for c in name.chars().filter(|c| c.is_alphanumeric()) {
-        folded.extend(c.to_lowercase());
+    if name.is_ascii() {
+        let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+        folded.extend(letters.map(|letter| char::from(letter.to_ascii_lowercase())));
+    } else {
+        let letters = name.chars().filter(|c| c.is_alphanumeric());
+        folded.extend(letters.flat_map(char::to_lowercase));
     }
     !folded.is_empty() && folded.len() <= LONGEST
+}
+
+/// Returns two names without the letters that both begin and end with, which no distance counts.
+fn without_common_ends<'n>(a: &'n [char], b: &'n [char]) -> (&'n [char], &'n [char]) {
+    let same = |(a, b): &(&char, &char)| a == b;
+    let start = a.iter().zip(b).take_while(same).count();
+    let (a, b) = (&a[start..], &b[start..]);
+    let end = a.iter().rev().zip(b.iter().rev()).take_while(same).count();
+    (&a[..a.len() - end], &b[..b.len() - end])
 }
 
 /// Returns the restricted Damerau-Levenshtein distance (optimal string alignment) of two names
@@ -116,6 +129,7 @@ fn distance_within(
     most: usize,
     [before, last, row]: &mut [Vec<usize>; 3],
 ) -> Option<usize> {
+    let (a, b) = without_common_ends(a, b);
     // What is further from the diagonal than `most` is further apart, too.
     let beyond = most + 1;
     for all in [&mut *before, &mut *last, &mut *row] {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::disclosure::{self, Disclosed, PathOrigin, PathSegment};
 use super::json::{JsonKind, Node};
 use super::memo::{KnownFaults, Memo};
-use super::number::Decimal;
+use super::number::{self, Decimal};
 use super::read;
 use super::references::{REFERENCES, References, ResourceId};
 use super::schema::{self, JsonKinds};
@@ -51,6 +51,8 @@ pub(super) struct Checker<'a> {
     pub(super) exhausted: bool,
     /// `true` if faults are described, `false` if they are only counted.
     pub(super) describing: bool,
+    /// `true` if the check ends at the first fault.
+    ends_at_fault: bool,
     /// The alternatives of the schemas in progress whose faults were described.
     pub(super) chosen: Vec<&'a Value>,
     faults: Faults,
@@ -74,6 +76,7 @@ impl<'a> Checker<'a> {
             depth: 0,
             exhausted: false,
             describing: true,
+            ends_at_fault: false,
             chosen: Vec::new(),
             faults: Faults::default(),
             count: 0,
@@ -99,6 +102,13 @@ impl<'a> Checker<'a> {
             .into();
         }
         self.faults
+    }
+
+    /// Returns `true` if a whole document has no faults.
+    pub(super) fn finds_none(self, node: Node<'a>, schema: &'a Value) -> bool {
+        let checker = Self { ends_at_fault: true, faults: Faults::only_counted(), ..self };
+        let faults = checker.run(node, schema);
+        faults.is_empty() && faults.more() == 0
     }
 
     /// Returns `true` if a value meets a schema, and the rest of the budget.
@@ -134,14 +144,14 @@ impl<'a> Checker<'a> {
         if self.is_spent() {
             return;
         }
-        match schema {
-            // Most leaves say no more than their type.
-            Value::Object(map) if node.is_scalar() && schema::says_only_type(map) => {
-                let types = JsonKinds::of_type(map);
-                if !types.meets(JsonKinds::of(node)) {
-                    self.wrong_type(node, types);
-                }
+        // Most leaves say no more than their type.
+        if let Some(types) = schema::only_types(schema) {
+            if !types.meets(JsonKinds::of(node)) {
+                self.wrong_type(node, types);
             }
+            return;
+        }
+        match schema {
             Value::Object(map) => {
                 if let Some(known) = self.memo.faults(node, schema)
                     && (known.count == 0 || known.described || !self.describing)
@@ -209,35 +219,30 @@ impl<'a> Checker<'a> {
     }
 
     fn keywords(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
-        for keyword in REFERENCES {
-            let reference = self.keyword(map, keyword);
-            if let Some(next) = reference.and_then(|to| self.follow(keyword, to, schema)) {
-                self.check(node, next);
+        let is_plain = schema::is_plain(map);
+        if !is_plain {
+            for keyword in REFERENCES {
+                let reference = self.keyword(map, keyword);
+                if let Some(next) = reference.and_then(|to| self.follow(keyword, to, schema)) {
+                    self.check(node, next);
+                }
             }
-        }
-        if self.refs.refs_alone() && map.has_keyword("$ref") {
-            return;
+            if schema::only_refers(map) || self.refs.refs_alone() && map.has_keyword("$ref") {
+                return;
+            }
         }
         let types = JsonKinds::of_type(map);
         if !types.meets(JsonKinds::of(node)) {
             // The other keywords would only repeat that fault.
             return self.wrong_type(node, types);
         }
-        let (before, chosen) = (self.count, self.chosen.len());
-        let mut left = Vec::new();
-        self.listed_values(node, map);
-        match node.kind() {
-            JsonKind::Number => self.number(node, map),
-            JsonKind::String => self.string(node, map),
-            JsonKind::Array => self.array(node, schema, map),
-            JsonKind::Object => {
-                // In place, so not below the frame of the fields.
-                self.required(node, map);
-                self.dependents(node, map);
-                left = self.object(node, schema, map);
-            }
-            JsonKind::Null | JsonKind::Bool => {}
+        if is_plain {
+            self.by_kind(node, schema, map);
+            return;
         }
+        let (before, chosen) = (self.count, self.chosen.len());
+        self.listed_values(node, map);
+        let left = self.by_kind(node, schema, map);
         for next in schema::branches(schema, "allOf") {
             self.check(node, next);
         }
@@ -257,6 +262,28 @@ impl<'a> Checker<'a> {
         {
             self.forbidden(node);
         }
+    }
+
+    /// Checks the keywords about values of one kind; returns what [`Checker::object`] does.
+    fn by_kind(
+        &mut self,
+        node: Node<'a>,
+        schema: &'a Value,
+        map: &'a Map<String, Value>,
+    ) -> Vec<(Node<'a>, Node<'a>)> {
+        match node.kind() {
+            JsonKind::Number => self.number(node, map),
+            JsonKind::String => self.string(node, map),
+            JsonKind::Array => self.array(node, schema, map),
+            JsonKind::Object => {
+                // In place, so not below the frame of the fields.
+                self.required(node, map);
+                self.dependents(node, map);
+                return self.object(node, schema, map);
+            }
+            JsonKind::Null | JsonKind::Bool => {}
+        }
+        Vec::new()
     }
 
     /// Reports the fields that an alternative declares which was not chosen.
@@ -331,25 +358,23 @@ impl<'a> Checker<'a> {
 
     fn number(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         let bounds = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"];
-        if !bounds.iter().any(|keyword| map.has_keyword(keyword)) {
-            return;
-        }
-        let value = Decimal::new(node.source());
         for keyword in bounds {
             let Some(Value::Number(bound)) = map.keyword(keyword) else { continue };
-            let limit = Decimal::new(&bound.to_string());
+            let order = number::compare(node.source(), bound);
             // In draft 4, a bound is exclusive if a flag beside it says so.
             let is_flagged = |flag: &str| map.keyword(flag) == Some(&Value::Bool(true));
             let (holds, phrase) = match keyword {
-                "minimum" if is_flagged("exclusiveMinimum") => (value > limit, "greater than"),
-                "maximum" if is_flagged("exclusiveMaximum") => (value < limit, "less than"),
-                "minimum" => (value >= limit, "at least"),
-                "exclusiveMinimum" => (value > limit, "greater than"),
-                "maximum" => (value <= limit, "at most"),
-                "exclusiveMaximum" => (value < limit, "less than"),
+                "minimum" if is_flagged("exclusiveMinimum") => (order.is_gt(), "greater than"),
+                "maximum" if is_flagged("exclusiveMaximum") => (order.is_lt(), "less than"),
+                "minimum" => (order.is_ge(), "at least"),
+                "exclusiveMinimum" => (order.is_gt(), "greater than"),
+                "maximum" => (order.is_le(), "at most"),
+                "exclusiveMaximum" => (order.is_lt(), "less than"),
                 _ => {
+                    let step = Decimal::new(&bound.to_string());
                     // There is no multiple of zero, or of less: such a bound says nothing.
-                    let holds = limit <= Decimal::new("0") || value.is_multiple_of(&limit);
+                    let holds = step <= Decimal::new("0")
+                        || Decimal::new(node.source()).is_multiple_of(&step);
                     (holds, "a multiple of")
                 }
             };
@@ -383,14 +408,13 @@ impl<'a> Checker<'a> {
         unit: &str,
         count: usize,
     ) {
-        let actual = Decimal::new(&count.to_string());
         for (keyword, phrase) in [(least, "at least"), (most, "at most")] {
             let Some(Value::Number(bound)) = map.keyword(keyword) else { continue };
             if bound.as_f64().is_some_and(|bound| bound < 0.0) {
                 continue;
             }
-            let limit = Decimal::new(&bound.to_string());
-            if if keyword == least { actual < limit } else { actual > limit } {
+            let order = number::compare(&count.to_string(), bound);
+            if if keyword == least { order.is_lt() } else { order.is_gt() } {
                 self.report(|c| {
                     let plural = if bound.as_u64() == Some(1) { "" } else { "s" };
                     c.fault(FaultKind::Length, format!("{phrase} {bound} {unit}{plural}"))
@@ -426,9 +450,17 @@ impl<'a> Checker<'a> {
     fn array(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
         let (first, rest) = self.items(map);
         if rest.is_some() || !first.is_empty() {
+            let plain = rest.and_then(schema::only_types);
             for (index, item) in node.items().enumerate() {
-                let Some(rule) = first.get(index).or(rest) else { break };
-                self.check_item(index, item, rule);
+                let Some(rule) = first.get(index).or(rest).filter(|_| !self.is_done()) else {
+                    break;
+                };
+                let fits = |types: JsonKinds| types.meets(JsonKinds::of(item));
+                if index >= first.len() && plain.is_some_and(fits) {
+                    self.is_spent();
+                } else {
+                    self.check_item(index, item, rule);
+                }
             }
         }
         if map.has_keyword("minItems") || map.has_keyword("maxItems") {
@@ -487,6 +519,11 @@ impl<'a> Checker<'a> {
                 .suggest(meant.map(|name| quote(name, 64)))
         });
         self.path.pop();
+    }
+
+    /// Returns `true` if the check may end here.
+    pub(super) fn is_done(&self) -> bool {
+        self.exhausted || self.ends_at_fault && self.faults.more() > 0
     }
 
     /// Returns `true` if another fault would be described.

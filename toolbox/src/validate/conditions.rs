@@ -42,7 +42,7 @@ impl<'a> Checker<'a> {
                 };
                 for other in needed.iter().filter_map(Value::as_str) {
                     if node.field(other).is_none() {
-                        self.missing(other, Some(format!("needed beside `{name}`")));
+                        self.missing(other, |_| format!("needed beside `{name}`"));
                     }
                 }
             }

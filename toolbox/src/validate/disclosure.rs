@@ -49,7 +49,12 @@ pub(super) struct PathOrigin<'r, 's> {
 impl PathOrigin<'_, '_> {
     /// Returns what may be said of the value at the end of some steps.
     pub(super) fn disclose<'a>(self, steps: impl Iterator<Item = PathSegment<'a>>) -> Disclosed {
-        let mut trail = is_secret(self.schema, self.refs).then(|| Trail::new(self));
+        let holds_secret = if std::ptr::eq(self.schema, self.refs.root) {
+            self.refs.root_holds_secret()
+        } else {
+            is_secret(self.schema, self.refs)
+        };
+        let mut trail = holds_secret.then(|| Trail::new(self));
         let mut path = self.path.to_owned();
         for step in steps {
             match step {

@@ -1,14 +1,17 @@
 //! A borrowed JSON tree with byte offsets, read by a strict parser (RFC 8259).
 //!
-//! The tree is a tape of offsets into the text, not a heap of boxes: four bytes for a scalar or a
-//! key, twelve for a container. An array of zeros, the worst case for an ordinary tree, costs twice
-//! its text. The kind of a value is in the text itself, at the offset.
+//! The tree is a tape of offsets into the text, not a heap of boxes: eight bytes for a string or a
+//! key, twelve for a container, four for other values. An array of zeros, the worst case for an
+//! ordinary tree, costs twice its text. The kind of a value is in the text itself, at the offset.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 
 use crate::sort::sorted_order;
-use crate::text::string_end;
+
+/// The most keys of an object that are compared one by one.
+const FEW: usize = 8;
 
 /// The token that the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,15 +121,11 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(super) fn is_scalar(self) -> bool {
-        !matches!(self.kind(), JsonKind::Array | JsonKind::Object)
-    }
-
     pub(super) fn span(self) -> Range<usize> {
         let start = self.start();
         let end = match self.kind() {
             JsonKind::Object | JsonKind::Array => self.tape[self.at + 2] as usize,
-            JsonKind::String => string_end(self.text.as_bytes(), start),
+            JsonKind::String => self.tape[self.at + 1] as usize,
             _ => {
                 let rest = &self.text.as_bytes()[start..];
                 let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
@@ -141,6 +140,11 @@ impl<'a> Node<'a> {
         &self.text[self.span()]
     }
 
+    /// Returns the text of the whole document.
+    pub(super) fn text(self) -> &'a str {
+        self.text
+    }
+
     pub(super) fn is_true(self) -> bool {
         self.text.as_bytes()[self.start()] == b't'
     }
@@ -148,11 +152,20 @@ impl<'a> Node<'a> {
     /// Returns the content of a string, borrowed unless it holds an escape.
     pub(super) fn string(self) -> Cow<'a, str> {
         let raw = self.raw_string();
-        if raw.as_bytes().contains(&b'\\') {
-            Cow::Owned(Chars { rest: raw }.collect())
-        } else {
-            Cow::Borrowed(raw)
+        if !raw.as_bytes().contains(&b'\\') {
+            return Cow::Borrowed(raw);
         }
+        let mut content = String::with_capacity(raw.len());
+        let mut chars = Chars { rest: raw };
+        while let Some(at) = chars.rest.bytes().position(|byte| byte == b'\\') {
+            let (plain, escape) = chars.rest.split_at(at);
+            content.push_str(plain);
+            chars.rest = escape;
+            let Some(escaped) = chars.next() else { return Cow::Owned(content) };
+            content.push(escaped);
+        }
+        content.push_str(chars.rest);
+        Cow::Owned(content)
     }
 
     /// Returns the characters of a string, escapes read.
@@ -179,12 +192,20 @@ impl<'a> Node<'a> {
 
     /// Returns `true` if this string equals `text`, escapes decoded.
     pub(super) fn is_text(self, text: &str) -> bool {
-        self.chars().eq(text.chars())
+        let own = &self.text.as_bytes()[self.start() + 1..];
+        for (own, other) in own.iter().zip(text.as_bytes()) {
+            match own {
+                b'\\' => return self.chars().eq(text.chars()),
+                b'"' => return false,
+                _ if own != other => return false,
+                _ => {}
+            }
+        }
+        own.get(text.len()) == Some(&b'"')
     }
 
     fn raw_string(self) -> &'a str {
-        let span = self.span();
-        &self.text[span.start + 1..span.end - 1]
+        &self.text[self.start() + 1..self.tape[self.at + 1] as usize - 1]
     }
 
     pub(super) fn start(self) -> usize {
@@ -195,6 +216,7 @@ impl<'a> Node<'a> {
     fn behind(self) -> usize {
         match self.kind() {
             JsonKind::Array | JsonKind::Object => self.tape[self.at + 1] as usize,
+            JsonKind::String => self.at + 2,
             _ => self.at + 1,
         }
     }
@@ -235,7 +257,7 @@ impl<'a> Iterator for JsonFields<'a> {
             return None;
         }
         let key = self.next;
-        let value = Node { at: key.at + 1, ..key };
+        let value = Node { at: key.at + 2, ..key };
         self.next.at = value.behind();
         Some((key, value))
     }
@@ -319,6 +341,8 @@ impl<'a> JsonParser<'a> {
 
     fn run(mut self) -> Result<Document<'a>, ParseError> {
         let mut want = Want::Value;
+        // Enough for what stands in a string.
+        self.tape.reserve(16);
         loop {
             self.skip_space();
             let next = self.bytes.get(self.at).copied();
@@ -331,7 +355,6 @@ impl<'a> JsonParser<'a> {
                     self.step(Want::Value)
                 }
                 (Want::Key | Want::KeyOrEnd, Some(b'"')) => {
-                    self.mark();
                     self.string()?;
                     Want::Colon
                 }
@@ -357,10 +380,7 @@ impl<'a> JsonParser<'a> {
         match byte {
             b'{' => return self.open(Want::KeyOrEnd),
             b'[' => return self.open(Want::ItemOrEnd),
-            b'"' => {
-                self.mark();
-                self.string()?;
-            }
+            b'"' => self.string()?,
             b'-' | b'0'..=b'9' => {
                 self.mark();
                 self.number()?;
@@ -411,40 +431,50 @@ impl<'a> JsonParser<'a> {
         }
     }
 
-    /// Finds duplicate keys by sorting: without a table of owned keys, and never in quadratic time.
+    /// Finds duplicate keys: few keys are compared one by one, many are sorted by their hashes,
+    /// without a table of owned keys and never in quadratic time.
     fn find_duplicates(&mut self, top: usize) {
-        let node = |at| Node { text: self.text, tape: &self.tape, at };
-        let keys: Vec<usize> = node(top).fields().map(|(key, _)| key.at).collect();
-        if keys.len() < 2 {
+        let object = Node { text: self.text, tape: &self.tape, at: top };
+        let keys = || object.fields().map(|(key, _)| key);
+        if keys().nth(FEW).is_none() {
+            for (at, key) in keys().enumerate() {
+                let name = key.string();
+                if keys().take(at).any(|earlier| earlier.is_text(&name)) {
+                    self.flaws.push(Flaw::Duplicate(key.start()));
+                }
+            }
             return;
         }
+        let state = foldhash::fast::RandomState::default();
+        let keys: Vec<(u64, Node<'_>)> =
+            keys().map(|key| (state.hash_one(&*key.string()), key)).collect();
         let by_name = |a: usize, b: usize| {
-            let (a, b) = (node(keys[a]).raw_string(), node(keys[b]).raw_string());
-            if a.as_bytes().contains(&b'\\') || b.as_bytes().contains(&b'\\') {
-                Chars { rest: a }.cmp(Chars { rest: b })
-            } else {
-                a.cmp(b)
-            }
+            let ((one, a), (other, b)) = (keys[a], keys[b]);
+            one.cmp(&other).then_with(|| a.chars().cmp(b.chars()))
         };
         for pair in sorted_order(keys.len(), &by_name).windows(2) {
             if by_name(pair[0], pair[1]).is_eq() {
-                self.flaws.push(Flaw::Duplicate(self.tape[keys[pair[1]]] as usize));
+                self.flaws.push(Flaw::Duplicate(keys[pair[1]].1.start()));
             }
         }
     }
 
     fn string(&mut self) -> Result<(), ParseError> {
+        self.mark();
         self.at += 1;
         loop {
+            let rest = &self.bytes[self.at..];
+            let is_plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);
+            self.at += rest.iter().take_while(is_plain).count();
             match self.bytes.get(self.at) {
                 None => return Err(self.refuse(Want::Quote)),
                 Some(b'"') => {
                     self.at += 1;
+                    self.mark();
                     return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
-                Some(0..=0x1f) => return Err(self.refuse(Want::Plain)),
-                Some(_) => self.at += 1,
+                Some(_) => return Err(self.refuse(Want::Plain)),
             }
         }
     }
@@ -503,7 +533,8 @@ impl<'a> JsonParser<'a> {
             self.at += 1;
             self.digits()?;
         }
-        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+        let has_exponent = matches!(self.bytes.get(self.at), Some(b'e' | b'E'));
+        if has_exponent {
             self.at += 1;
             if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
                 self.at += 1;
@@ -512,9 +543,7 @@ impl<'a> JsonParser<'a> {
         }
         // Only a number of many digits or with an exponent can be out of range.
         let text = &self.text[start..self.at];
-        if (text.len() > 300 || text.contains(['e', 'E']))
-            && text.parse::<f64>().is_ok_and(f64::is_infinite)
-        {
+        if (text.len() > 300 || has_exponent) && text.parse::<f64>().is_ok_and(f64::is_infinite) {
             self.flaws.push(Flaw::Range(start));
         }
         Ok(())

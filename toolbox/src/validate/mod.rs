@@ -130,8 +130,7 @@ fn settle(
             return CheckOutcome::unreadable(fault);
         }
     };
-    let faults = all_faults(&document, origin);
-    if faults.is_empty() {
+    if is_valid(&document, origin) {
         return if repairs.is_empty() {
             CheckOutcome::Valid
         } else {
@@ -140,16 +139,14 @@ fn settle(
     }
     let Some((text, more)) = repair::mend(document.root(), refs, bounds, check::budget(inner))
     else {
+        let faults = all_faults(&document, origin);
         return CheckOutcome::Invalid { faults, text: Some(inner.to_owned()) };
     };
     drop(document);
     // The repaired text is checked like any other, so no repair can make an invalid call pass.
-    let remaining = match bound(&text, bounds) {
-        Some(fault) => fault.into(),
-        None => match json::parse(&text, bounds.depth) {
-            Ok(document) => all_faults(&document, origin),
-            Err(_) => faults,
-        },
+    let remaining = match json::parse(&text, bounds.depth) {
+        Ok(document) => all_faults(&document, origin),
+        Err(refusal) => unreadable(refusal, &text, 0, &text, bounds, origin).into(),
     };
     if !remaining.is_empty() {
         return CheckOutcome::Invalid { faults: remaining, text: Some(text) };
@@ -194,6 +191,11 @@ pub(crate) fn conforms(
             fault.into()
         }
     }
+}
+
+fn is_valid(document: &Document<'_>, origin: PathOrigin<'_, '_>) -> bool {
+    let checker = Checker::new(origin.refs, origin.path, check::budget(document.text()));
+    document.flaws().is_empty() && checker.finds_none(document.root(), origin.schema)
 }
 
 fn all_faults(document: &Document<'_>, origin: PathOrigin<'_, '_>) -> Faults {

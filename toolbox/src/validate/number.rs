@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use serde_json::Number;
+
 use crate::text::string_end;
 
 /// A decimal number of any size: `±digits × 10^exponent`, with no zeros at either end of the
@@ -103,6 +105,24 @@ impl PartialOrd for Decimal {
     }
 }
 
+/// Compares the text of a JSON number with a bound of a schema.
+pub(super) fn compare(number: &str, bound: &Number) -> Ordering {
+    match (number.parse::<i64>(), bound.as_i64()) {
+        (Ok(number), Some(bound)) => number.cmp(&bound),
+        _ => Decimal::new(number).cmp(&Decimal::new(&bound.to_string())),
+    }
+}
+
+/// Returns `true` if the text of a JSON number is that of a whole one: `3`, `3.0` and `1e3` are.
+pub(super) fn is_integer(text: &str) -> bool {
+    let digits = text.bytes().take_while(|byte| matches!(byte, b'-' | b'0'..=b'9')).count();
+    match text[digits..].strip_prefix('.') {
+        _ if digits == text.len() => true,
+        Some(fraction) if fraction.bytes().all(|digit| digit == b'0') => true,
+        _ => Decimal::new(text).is_integer(),
+    }
+}
+
 /// Returns JSON text with its whole numbers written as integers, `3.0` as `3` and `1e3` as `1000`,
 /// if that changes it.
 ///
@@ -119,17 +139,20 @@ pub(crate) fn with_plain_integers(text: &str) -> Option<String> {
                 let is_part = |b: &u8| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
                 let len = bytes[at..].iter().take_while(|b| is_part(b)).count();
                 let number = &text[at..at + len];
+                at += len;
+                if !number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
+                    continue;
+                }
                 let value = Decimal::new(number);
                 let digits = length(value.digits.len()) + value.exponent;
-                if number.contains(['.', 'e', 'E']) && value.is_integer() && digits <= LONGEST {
-                    out.push_str(&text[copied..at]);
+                if value.is_integer() && digits <= LONGEST {
+                    out.push_str(&text[copied..at - len]);
                     out.push_str(if value.negative { "-" } else { "" });
                     out.extend(value.digits.iter().map(|&digit| char::from(digit)));
                     out.extend((0..value.exponent).map(|_| '0'));
                     out.push_str(if value.digits.is_empty() { "0" } else { "" });
-                    copied = at + len;
+                    copied = at;
                 }
-                at += len;
             }
             _ => at += 1,
         }

@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
         let mut alternatives: Option<HashSet<&str>> = None;
         if declared.is_some() || patterns.is_some() || rest.is_some() || unevaluated.is_some() {
             for (key, value) in node.fields() {
-                if self.exhausted {
+                if self.is_done() {
                     return left;
                 }
                 self.path.push(PathStep::Key(key));
@@ -128,27 +128,30 @@ impl<'a> Checker<'a> {
     pub(super) fn required(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         let Some(Value::Array(required)) = map.keyword("required") else { return };
         let names = || required.iter().filter_map(Value::as_str);
+        let is_few = required.len() <= FEW;
         let mut absent: HashSet<&str> = HashSet::new();
-        if required.len() <= FEW {
-            absent.extend(names().filter(|name| node.field(name).is_none()));
-        } else {
+        if !is_few {
             absent.extend(names());
             for (key, _) in node.fields() {
                 absent.remove(&*key.string());
             }
         }
-        for name in names().filter(|name| absent.contains(name)) {
-            let property =
-                map.keyword("properties").and_then(|properties| properties.keyword(name));
-            self.missing(name, property.map(|property| schema::describe(property, self.refs)));
+        let is_absent =
+            |name: &str| if is_few { node.field(name).is_none() } else { absent.contains(name) };
+        for name in names().filter(|name| is_absent(name)) {
+            self.missing(name, |c| {
+                let properties = map.keyword("properties");
+                let property = properties.and_then(|properties| properties.keyword(name));
+                property.map_or_else(String::new, |own| schema::describe(own, c.refs))
+            });
         }
     }
 
-    pub(super) fn missing(&mut self, name: &str, description: Option<String>) {
+    pub(super) fn missing(&mut self, name: &str, description: impl FnOnce(&Self) -> String) {
         self.report(|c| {
             let mut path = c.path();
             push_key(&mut path, name);
-            Fault::new(FaultKind::Missing, path, description.unwrap_or_default())
+            Fault::new(FaultKind::Missing, path, description(c))
         });
     }
 
@@ -160,14 +163,13 @@ impl<'a> Checker<'a> {
         schema: &'a Value,
     ) {
         self.report(|c| {
-            let (known, patterns) = c.known_names(schema);
+            let (mut known, patterns) = c.known_names(schema);
             // A name that is present already was not meant. The search is bounded.
             let given = |name: &str| node.fields().take(1_000).any(|(key, _)| key.is_text(name));
-            let mut known: Vec<&str> =
-                known.into_iter().filter(|name| !key.is_text(name)).collect();
+            let own = key.string();
             let mut seen = HashSet::new();
-            known.retain(|name| seen.insert(*name));
-            let near = nearest_n(&key.string(), known.iter().copied(), 3);
+            known.retain(|name| *name != own && seen.insert(*name));
+            let near = nearest_n(&own, known.iter().copied(), 3);
             let meant = near.into_iter().find(|name| !given(name)).map(|name| quote(name, 64));
             let is_around = meant.is_none() && wrapped::holds_known(value, &known);
             let mut allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());

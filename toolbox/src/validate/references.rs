@@ -3,10 +3,12 @@
 //! Nothing is fetched: the target of a reference is in the same document, or unknown.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::schema::is_secret;
 use super::uri;
 use crate::schema::{Keywords as _, children};
 
@@ -66,6 +68,8 @@ pub(crate) struct References<'s> {
     by_uri: HashMap<String, Option<ResourceId>>,
     /// The resource of each schema outside the first resource.
     owners: HashMap<*const Value, ResourceId>,
+    /// Looked up once a value is displayed.
+    holds_secret: OnceCell<bool>,
 }
 
 impl<'s> References<'s> {
@@ -81,6 +85,7 @@ impl<'s> References<'s> {
             resources: Vec::new(),
             by_uri: HashMap::new(),
             owners: HashMap::new(),
+            holds_secret: OnceCell::new(),
         };
         references.add(root, Some(String::new()));
         let mut open = vec![(root, 0)];
@@ -145,6 +150,11 @@ impl<'s> References<'s> {
     fn register(&mut self, uri: Option<String>, id: ResourceId) {
         let Some(uri) = uri else { return };
         self.by_uri.entry(uri).and_modify(|known| *known = None).or_insert(Some(id));
+    }
+
+    /// Returns `true` if a part of the document must never be displayed.
+    pub(super) fn root_holds_secret(&self) -> bool {
+        *self.holds_secret.get_or_init(|| is_secret(self.root, self))
     }
 
     /// Returns `true` if the schema's draft is supported.

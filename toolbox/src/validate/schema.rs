@@ -8,7 +8,7 @@ use std::ops::{BitAnd, BitOr};
 use serde_json::{Map, Value};
 
 use super::json::{JsonKind, Node};
-use super::number::Decimal;
+use super::number::is_integer;
 use super::references::References;
 use crate::schema::{Keywords as _, children, type_word};
 
@@ -38,7 +38,7 @@ impl JsonKinds {
             JsonKind::String => Self::STRING,
             JsonKind::Array => Self::ARRAY,
             JsonKind::Object => Self::OBJECT,
-            JsonKind::Number if Decimal::new(node.source()).is_integer() => Self::INTEGER,
+            JsonKind::Number if is_integer(node.source()) => Self::INTEGER,
             JsonKind::Number => Self::FRACTION,
         }
     }
@@ -50,9 +50,7 @@ impl JsonKinds {
             Value::String(_) => Self::STRING,
             Value::Array(_) => Self::ARRAY,
             Value::Object(_) => Self::OBJECT,
-            Value::Number(number) if Decimal::new(&number.to_string()).is_integer() => {
-                Self::INTEGER
-            }
+            Value::Number(number) if is_integer(&number.to_string()) => Self::INTEGER,
             Value::Number(_) => Self::FRACTION,
         }
     }
@@ -165,11 +163,44 @@ pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
     schema.keyword(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns `true` for a schema that demands nothing of a scalar but its type.
-pub(super) fn says_only_type(schema: &Map<String, Value>) -> bool {
-    schema.keys().all(|keyword| {
+/// Returns the types of a schema that demands nothing else.
+pub(super) fn only_types(schema: &Value) -> Option<JsonKinds> {
+    let map = schema.as_object()?;
+    let says_only_type = map.keys().all(|keyword| {
         matches!(&**keyword, "type" | "format" | "description" | "title" | "default" | "examples")
+    });
+    says_only_type.then(|| JsonKinds::of_type(map))
+}
+
+/// Returns `true` for a schema without references, listed values, alternatives and conditions.
+pub(super) fn is_plain(schema: &Map<String, Value>) -> bool {
+    schema.keys().all(|keyword| {
+        matches!(
+            &**keyword,
+            "type"
+                | "format"
+                | "description"
+                | "title"
+                | "default"
+                | "examples"
+                | "minimum"
+                | "maximum"
+                | "minLength"
+                | "maxLength"
+                | "pattern"
+                | "items"
+                | "minItems"
+                | "maxItems"
+                | "properties"
+                | "required"
+                | "additionalProperties"
+        )
     })
+}
+
+/// Returns `true` for a schema that is a reference and nothing else.
+pub(super) fn only_refers(schema: &Map<String, Value>) -> bool {
+    schema.len() == 1 && schema.has_keyword("$ref")
 }
 
 /// Returns the kinds of value that a schema may accept; all kinds, if the query would be too long.
@@ -188,6 +219,9 @@ fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u3
         _ => return JsonKinds::ALL,
     };
     let mut kinds = JsonKinds::of_type(map);
+    if only_types(schema).is_some() {
+        return kinds;
+    }
     if let Some(value) = map.keyword("const") {
         kinds = kinds & JsonKinds::of_value(value);
     }

@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
         let values: Vec<&Value> =
             branches.iter().filter_map(|branch| tag_value(branch, tag, refs)).collect();
         let Some(given) = node.field(tag) else {
-            self.missing(tag, Some(format!("one of {}", schema::value_list(&values))));
+            self.missing(tag, |_| format!("one of {}", schema::value_list(&values)));
             return true;
         };
         let chosen = branches
@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
             None if !branches.iter().all(|branch| is_closed(schema::target(branch, refs))) => {
                 let (first, others) = keys.split_first().unwrap_or((&"", &[]));
                 let others = names(others.iter().copied());
-                self.missing(first, Some(format!("or in its place {others}")));
+                self.missing(first, |_| format!("or in its place {others}"));
             }
             None if node.fields().next().is_some() => self.unknown_variant(node, &keys),
             None => return false,

@@ -1,5 +1,7 @@
 //! Numbers that are not short integers, and their exact values.
 
+use std::borrow::Cow;
+
 use serde::de::{self, Visitor};
 
 use super::{ArgumentReader, Read};
@@ -93,7 +95,10 @@ fn whole_number(text: &str) -> Option<i128> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let fraction = fraction.trim_end_matches('0');
-    let digits = format!("{whole}{fraction}");
+    let digits = match fraction {
+        "" => Cow::Borrowed(whole),
+        _ => Cow::Owned(format!("{whole}{fraction}")),
+    };
     let shift = exponent - i32::try_from(fraction.len()).ok()?;
     let value: i128 = digits.parse().ok()?;
     if value == 0 {

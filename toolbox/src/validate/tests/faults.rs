@@ -71,6 +71,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "args.duplicate_key: duplicate key `query`",
     ),
     (
+        "j07 among many",
+        r#"{"query":"ok","limit":1,"exact":true,"weight":1,"unit":"celsius","tags":[],"filters":[],"odd key":1,"__proto__":1,"":1,"\u0071uery":"a","quer\u0079":"b"}"#,
+        "args.duplicate_key: duplicate key `query`",
+    ),
+    (
         "j07 nested",
         r#"{"query":"a","filters":[{"since":"x","since":"y"}]}"#,
         "args.duplicate_key: duplicate key `filters[0].since`",

@@ -63,6 +63,19 @@ fn safe_repairs_are_made_and_reported() {
             ),
         ),
         (
+            "j20 nulls and spaces",
+            r#"{ "limit": null, "query": "a" , "exact" : null, "weight" :"1" , "unit":null }"#,
+            of(
+                r#"{"query": "a","weight" :1}"#,
+                &[
+                    "`limit`: left out: it is optional and may not be null",
+                    "`exact`: left out: it is optional and may not be null",
+                    "`weight`: read the string \"1\" as the number 1",
+                    "`unit`: left out: it is optional and may not be null",
+                ],
+            ),
+        ),
+        (
             "enum case",
             r#"{"query":"a","unit":"Celsius"}"#,
             of(
@@ -184,6 +197,25 @@ fn what_is_not_surely_meant_is_refused() {
             "args.syntax: the arguments are not valid JSON at line 3, column 1: expected the end of the arguments, found a code fence; send the object alone, without a code fence",
         ),
     ]);
+}
+
+#[test]
+fn items_are_repaired_by_their_position() {
+    let schema = json!({"type": "object", "properties": {"row": {
+        "type": "array",
+        "prefixItems": [{"type": "string"}, {"type": "boolean"}],
+        "items": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "number"}}]},
+    }}});
+    let said = verdict(r#"{"row": ["1", "true", "2", ["3", 4], "[\"5\"]"]}"#, &schema);
+    let expected = [
+        r#"{"row": ["1", true, 2, [3, 4], [5]]}"#,
+        "`row[1]`: read the string \"true\" as the value true",
+        "`row[2]`: read the string \"2\" as the number 2",
+        "`row[3][0]`: read the string \"3\" as the number 3",
+        "`row[4]`: read the string as the JSON array it holds",
+        "`row[4][0]`: read the string \"5\" as the number 5",
+    ];
+    assert_eq!(said, expected.join("\n"));
 }
 
 #[test]
