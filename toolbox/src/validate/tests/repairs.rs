@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::{check, verdict};
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn safe_repairs_are_made_and_reported() {
     let of = |text: &str, repairs: &[&str]| format!("{text}\n{}", repairs.join("\n"));
     let object = r#"{"query":"a"}"#;
