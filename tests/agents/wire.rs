@@ -359,10 +359,8 @@ fn an_event_of_a_stream_has_a_limit() {
         let read: Result<Vec<_>, _> =
             text.as_bytes().chunks(piece).map(|part| events.push(part)).collect();
         let told = read.map(|read| read.concat()).map_err(|error| error.to_string());
-        let expected = match fits {
-            true => Ok(vec![data.to_owned()]),
-            false => Err(format!("an event is longer than {most} bytes")),
-        };
+        let limit = format!("an event is longer than {most} bytes");
+        let expected = if fits { Ok(vec![data.to_owned()]) } else { Err(limit) };
         match (told, expected) {
             (Err(told), Err(expected)) => assert!(told.contains(&expected), "{told}"),
             (told, expected) => assert_eq!(told, expected, "{data:?}, {most}, {piece}"),

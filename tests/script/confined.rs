@@ -214,10 +214,10 @@ async fn a_killed_process_fails_its_script() {
         "killed"
     });
     let engine = Confined::builder().program(&program.path).ready(0).start().unwrap();
-    let begun = Arc::new(Notify::new());
-    let begins = Arc::clone(&begun);
+    let signal = Arc::new(Notify::new());
+    let notifies = Arc::clone(&signal);
     let begin = Tool::new("begin", "Says that the script has begun.").call(move |_| {
-        begins.notify_one();
+        notifies.notify_one();
         "begun"
     });
     let toolbox = ToolBox::from([kill, begin]);
@@ -231,7 +231,7 @@ async fn a_killed_process_fails_its_script() {
     assert!(text.contains("- kill {}: ok"), "{text}");
     let computing = run(&toolbox, "await tools.begin(); while (true);");
     let killing = async {
-        begun.notified().await;
+        signal.notified().await;
         let found =
             tokio::task::spawn_blocking(move || program.wait_until(|found| !found.is_empty()));
         let _ = kill_process(found.await.unwrap()[0], Signal::KILL);
