@@ -457,7 +457,7 @@ impl<'a> Checker<'a> {
                 };
                 let fits = |types: JsonKinds| types.meets(JsonKinds::of(item));
                 if index >= first.len() && plain.is_some_and(fits) {
-                    self.is_spent();
+                    self.spend(1);
                 } else {
                     self.check_item(index, item, rule);
                 }
