@@ -67,3 +67,29 @@ async fn the_size_of_results_is_that_of_the_step_else_of_the_agent_else_of_the_b
         assert_eq!(kept, expected, "{of_agent:?}, {of_second_step:?}");
     }
 }
+
+/// The size holds for the agents below, and ends with a handoff.
+#[tokio::test]
+async fn the_size_of_an_agent_is_that_of_those_below_and_not_of_the_next() {
+    let text = || Tool::new("text", "Returns text").call(|_| "word ".repeat(1_000));
+    let reading = || ScriptedModel::new().calls("text", "{}").text("Read.");
+    let reader = |model| Agent::builder(model).toolbox(keeping()).tools([text()]);
+    let is_kept = |model: &ScriptedModel| {
+        let requests = model.requests();
+        let steps = requests.last().unwrap().history.steps();
+        steps.flat_map(toolbox::model::Step::results).any(|result| result.handle().is_some())
+    };
+    let (below, next) = (reading(), reading());
+    let first =
+        ScriptedModel::new().calls("below", r#"{"task": "go"}"#).calls("transfer_to_next", "{}");
+    let first = Agent::builder(first)
+        .max_result_tokens(100)
+        .add_subagent(reader(below.clone()).as_tool("below", "Reads."))
+        .handoff(reader(next.clone()).name("next").build().unwrap())
+        .build()
+        .unwrap();
+    let outcome = first.run("go").await.unwrap();
+    assert_eq!(outcome.content, "Read.");
+    assert!(is_kept(&below), "of the agent below");
+    assert!(!is_kept(&next), "of the agent that has the conversation next");
+}

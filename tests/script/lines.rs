@@ -116,6 +116,11 @@ async fn a_script_cannot_choose_the_line() {
         "Object.setPrototypeOf(ToolError, class { stack = 'script.js:1' }); const f = () => tools.note({n: 1});",
         "Array.prototype[Symbol.iterator] = function* () {}; const f = () => tools.note({n: 1});",
         "Reflect.apply = () => 1; const f = () => tools.note({n: 1});",
+        "Reflect.construct = () => 1; const f = () => tools.note({n: 1});",
+        "Error.captureStackTrace = (of) => { of.stack = 'script.js:1' }; const f = () => tools.note({n: 1});",
+        "Object.defineProperty(Object.prototype, 'own', {get: () => 1}); const f = () => tools.note({n: 1});",
+        "Object.defineProperty(Object.prototype, 'line', {set() {}, get: () => 1}); const f = () => tools.note({n: 1});",
+        "const f = () => { try { new tools.note({n: 9}) } catch {} return tools.note({n: 1}) };",
     ];
     for trick in tricks {
         let lines = Lines::default();

@@ -538,6 +538,9 @@ async fn what_is_forbidden_while_a_script_waits_is_not_called() {
     }
 }
 
+/// A change of a box, and the code of a call of `target` after it.
+type Change = (fn(&ToolBox), Option<&'static str>);
+
 /// A rule that comes while the script computes holds for the calls that it asks for next.
 #[tokio::test]
 async fn what_is_forbidden_while_a_script_computes_is_not_called() {
@@ -546,23 +549,32 @@ async fn what_is_forbidden_while_a_script_computes_is_not_called() {
         |scripts| scripts.with_tags(["own"]),
         |all| all,
     ];
+    let changes: [Change; 4] = [
+        (|whole| whole.blacklist("target"), BLACKLISTED),
+        (|whole| whole.blacklist("tag:first"), BLACKLISTED),
+        (|whole| whole.allow_only(["other", "run_script"]).unwrap(), BLACKLISTED),
+        (|whole| drop(whole.unregister("target")), NOT_FOUND),
+    ];
     for select in selections {
-        let (effects, toolbox) = (Effects::default(), ToolBox::new());
-        let whole = toolbox.clone();
-        // Whether a tool is available is asked where the script reads about tools, on its thread.
-        let other = Tool::new("other", "x").call(|_| "x").available_if(move |_| {
-            if std::thread::current().name() == Some("script") {
-                whole.blacklist("target");
-            }
-            true
-        });
-        let own = [plain(effects.clone()), other].map(|tool| tool.with_tags(["own"]));
-        toolbox.register(own);
-        toolbox.register(select(crate::over(&toolbox)));
-        let script = "await tools.types('other'); await tools.target(); return 'ran'";
-        let result = crate::run(&toolbox, script).await;
-        assert!(result.text().contains(BLACKLISTED.unwrap()), "{}", result.text());
-        assert_eq!(effects.take(), 0);
+        for (change, code) in changes {
+            let (effects, toolbox) = (Effects::default(), ToolBox::new());
+            let whole = toolbox.clone();
+            // Whether a tool is available is asked where the script reads about tools, on its
+            // thread.
+            let other = Tool::new("other", "x").call(|_| "x").available_if(move |_| {
+                if std::thread::current().name() == Some("script") {
+                    change(&whole);
+                }
+                true
+            });
+            toolbox.register(plain(effects.clone()).with_tags(["own", "first"]));
+            toolbox.register(other.with_tags(["own"]));
+            toolbox.register(select(crate::over(&toolbox)));
+            let script = "await tools.types('other'); await tools.target(); return 'ran'";
+            let result = crate::run(&toolbox, script).await;
+            assert!(result.text().contains(code.unwrap()), "{code:?}: {}", result.text());
+            assert_eq!(effects.take(), 0, "{code:?}");
+        }
     }
 }
 
