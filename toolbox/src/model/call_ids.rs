@@ -1,6 +1,7 @@
 //! The ids of calls: unique in a transcript, and of a form that services accept.
 
 use std::collections::HashSet;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use super::history::{History, HistoryRepair, Message, calls_mut};
@@ -24,6 +25,7 @@ impl History {
     #[allow(dead_code, reason = "for Mistral")]
     pub(crate) fn with_short_call_ids(mut self) -> Self {
         let mut taken = HashSet::new();
+        self.known_ids = KnownIds::default();
         for message in &mut self.messages {
             let Message::Step(step) = message else { continue };
             let is_kept = |id: &str| is_short(id) && !taken.contains(id);
@@ -38,6 +40,32 @@ impl History {
             }
         }
         self
+    }
+}
+
+/// The hashes of the ids of calls in a transcript. Of messages that were taken out, or have other
+/// ids now, the transcript begins a new one.
+#[derive(Clone, Default)]
+pub(super) struct KnownIds {
+    hashes: HashSet<u64>,
+    /// The number of messages whose calls are among them.
+    messages: usize,
+}
+
+impl KnownIds {
+    /// Adds the ids of messages that came since the last time.
+    pub(super) fn follow(&mut self, messages: &[Message]) {
+        for message in &messages[self.messages.min(messages.len())..] {
+            let Message::Step(step) = message else { continue };
+            let hasher = self.hashes.hasher().clone();
+            self.hashes.extend(step.reply.tool_calls().map(|call| hasher.hash_one(&call.id)));
+        }
+        self.messages = messages.len();
+    }
+
+    /// Returns `false` if no call has the id.
+    pub(super) fn may_have(&self, id: &str) -> bool {
+        self.hashes.contains(&self.hashes.hasher().hash_one(id))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::call_ids::KnownIds;
 use super::history::{History, Message, UserContent};
 use super::reply::{Part, Reply};
 
@@ -182,6 +183,8 @@ impl History {
         let mut removed = History::new();
         let mut pinned = Vec::new();
         let messages = std::mem::take(&mut self.messages);
+        self.known_ids = KnownIds::default();
+
         for (at, message) in messages.into_iter().enumerate() {
             let is_pinned = self.is_pinned(at);
             if is_wanted(at) && !is_pinned {

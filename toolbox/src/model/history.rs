@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::call_ids::{is_good_id, rename_calls};
+use super::call_ids::{KnownIds, is_good_id, rename_calls};
 use super::reply::{Finish, Part, Reply};
 use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
 use crate::context::keeper::{TranscriptResults, named_handle};
@@ -41,6 +41,7 @@ pub struct History {
     /// The large results that the messages name by handle. They are not part of a stored
     /// transcript.
     results: Option<TranscriptResults>,
+    pub(super) known_ids: KnownIds,
 }
 
 impl PartialEq for History {
@@ -261,13 +262,11 @@ impl History {
 
     /// Returns `true` if a reply makes few calls and their ids are valid and free. This is the
     /// usual case, which changes nothing.
-    fn are_ids_free(&self, reply: &Reply) -> bool {
-        // Ids of one service begin alike, so the ends are compared first.
-        let is_same = |own: &str, other: &str| {
-            own.as_bytes().last() == other.as_bytes().last() && own == other
-        };
+    fn are_ids_free(&mut self, reply: &Reply) -> bool {
+        self.known_ids.follow(&self.messages);
         let is_taken = |id: &String| {
-            self.steps().any(|step| step.reply.tool_calls().any(|other| is_same(&other.id, id)))
+            self.known_ids.may_have(id)
+                && self.steps().any(|step| step.reply.tool_calls().any(|other| other.id == *id))
         };
         let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).take(17).collect();
         let is_free = |at: usize| {

@@ -45,6 +45,38 @@ fn ids_are_unique_in_a_whole_transcript() {
 }
 
 #[test]
+fn the_ids_of_a_changed_transcript_are_those_that_it_has() {
+    let step = |history, id| open(history, vec![call(id, "{}")]).answer([]);
+    let ids = |history: &History| -> Vec<String> {
+        let ids = history.steps().flat_map(Step::calls).map(|(call, _)| call.id.clone());
+        ids.map(|id| if id.len() > 1 { format!("{}*", &id[..1]) } else { id }).collect()
+    };
+    let history = ["a", "b", "c", "d"].into_iter().fold(History::from("go"), step);
+    // (the messages taken out, the ids of the next replies, all ids then: one with a star is new)
+    let cases: [(_, &[&str], &[&str]); 4] = [
+        (0..0, &["d", "e"], &["a", "b", "c", "d", "d*", "e"]),
+        (1..2, &["a", "b"], &["b", "c", "d", "a", "b*"]),
+        (0..4, &["d", "a", "a"], &["d", "d*", "a", "a*"]),
+        (0..5, &["d"], &["d"]),
+    ];
+    for (removed, next, has) in cases {
+        let mut edited = history.clone();
+        edited.remove(removed.clone());
+        edited.insert_user(0, "and then");
+        let edited = next.iter().copied().fold(edited, step);
+        assert_eq!(ids(&edited), has, "{removed:?} {next:?}");
+    }
+    #[cfg(feature = "openai")]
+    {
+        let short = history.with_short_call_ids();
+        let id = short.steps().flat_map(Step::calls).next().unwrap().0.id.clone();
+        let twice = step(short, &id);
+        let calls = twice.steps().flat_map(Step::calls);
+        assert_eq!(calls.filter(|(call, _)| call.id == id).count(), 1);
+    }
+}
+
+#[test]
 fn j31_arguments_in_a_transcript_are_always_an_object() {
     let deep = "[".repeat(100_000);
     let cases = [
