@@ -130,7 +130,9 @@ fn driven<'js>(ctx: &Ctx<'js>, script: &Script, host: &Host, end: &End) -> rquic
             if let (Some(code), true) = (&code, end.borrow().is_some()) {
                 host.print(&format!("{tool} was not waited for, and failed: {code} {json}"));
             }
-            settle.call::<_, ()>((number, tool, code, json))?;
+            // The name of the tool is for the error.
+            let failure = code.map(|code| (tool, code)).unzip();
+            settle.call::<_, ()>((number, json, failure.0, failure.1))?;
         }
     }
 }

@@ -54,8 +54,14 @@ struct ScriptState {
 enum Phase {
     New(Option<Box<ScriptStart>>),
     Works(Session),
-    Asks(Session, Vec<AskedCall>, Vec<String>),
+    Asks(Session, AskedStep),
     Ended(String),
+}
+
+/// The calls that a script asks for at once.
+struct AskedStep {
+    calls: Vec<AskedCall>,
+    record: StepRecord,
 }
 
 /// The text of a step's reply, beside its calls.
@@ -117,7 +123,10 @@ impl ScriptState {
                     Err(error) => Phase::Ended(Outcome::failed(error).to_json()),
                 },
                 Phase::Works(mut session) => match session.progress().await {
-                    Progress::Asks { calls, told } => Phase::Asks(session, calls, told),
+                    Progress::Asks { calls, told } => {
+                        let record = StepRecord { calls: digest(&calls), told };
+                        Phase::Asks(session, AskedStep { calls, record })
+                    }
                     Progress::Ended { end, console } => {
                         // A record that is longer than the script is of another.
                         let is_longer = next_step(history, self.passed).is_some();
@@ -125,8 +134,8 @@ impl ScriptState {
                         Phase::Ended(Outcome::new(end, console, made(history)).to_json())
                     }
                 },
-                Phase::Asks(session, calls, told) => match next_step(history, self.passed) {
-                    Some((step, passed)) => match answer(step, &calls, history, passed) {
+                Phase::Asks(session, asked) => match next_step(history, self.passed) {
+                    Some((step, passed)) => match answer(step, &asked, history, passed) {
                         Ok(answer) => {
                             self.passed = passed;
                             session.answer(answer);
@@ -138,8 +147,8 @@ impl ScriptState {
                         }
                     },
                     None => {
-                        let reply = self.reply(&calls, &told);
-                        self.phase = Phase::Asks(session, calls, told);
+                        let reply = self.reply(&asked);
+                        self.phase = Phase::Asks(session, asked);
                         return reply;
                     }
                 },
@@ -163,11 +172,10 @@ impl ScriptState {
         Session::start(engine, script, functions, limits, slot, recorded)
     }
 
-    fn reply(&self, calls: &[AskedCall], told: &[String]) -> Reply {
-        let record = StepRecord { calls: digest(calls), told: told.to_vec() };
+    fn reply(&self, asked: &AskedStep) -> Reply {
         // Serializing such a value cannot fail.
-        let record = serde_json::to_string(&record).unwrap_or_default();
-        let calls = calls.iter().map(|call| {
+        let record = serde_json::to_string(&asked.record).unwrap_or_default();
+        let calls = asked.calls.iter().map(|call| {
             let arguments = call.arguments.as_str();
             let made = ToolCall::new(self.id_of(call), call.tool.as_str(), arguments);
             Part::call(made.at_line(call.line))
@@ -207,16 +215,16 @@ fn told_before(history: &History, from: usize) -> Result<Vec<String>, ScriptErro
 /// transcript has after it.
 fn answer(
     step: &Step,
-    asked: &[AskedCall],
+    asked: &AskedStep,
     history: &History,
     passed: usize,
 ) -> Result<Answer, ScriptError> {
-    let is_same = record(step)?.calls == digest(asked);
+    let is_same = record(step)?.calls == asked.record.calls;
     let made: Vec<_> = step.calls().collect();
-    if !is_same || made.len() != asked.len() {
+    if !is_same || made.len() != asked.calls.len() {
         return Err(differs());
     }
-    let results = asked.iter().zip(&made).map(|(call, (made, result))| {
+    let results = asked.calls.iter().zip(&made).map(|(call, (made, result))| {
         if made.name == call.tool { Ok(result_for_script(call, result)) } else { Err(differs()) }
     });
     let results = results.collect::<Result<_, ScriptError>>()?;

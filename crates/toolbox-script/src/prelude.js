@@ -264,7 +264,7 @@
                 (value) => host.returned(stringify(value) ?? "null"),
             ).catch((error) => host.failed(...described(error)));
         },
-        settle(number, tool, code, json) {
+        settle(number, json, tool, code) {
             const { resolve, reject, at } = waiting.get(number);
             waiting.delete(number);
             if (code === undefined) return resolve(parse(json));
