@@ -1,11 +1,12 @@
-//! The time that a script takes to begin, a call within it above a direct one, and the declarations
-//! of many tools.
+//! The time that a script takes to begin, that from one of its calls to the next beside a direct call,
+//! and the declarations of many tools.
 //!
 //! `cargo bench -p toolbox-script --features confined`
 
 #![allow(clippy::print_stdout, reason = "the figures")]
 
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -15,6 +16,30 @@ use toolbox_script::{Names, Scripts, declarations};
 
 /// The calls of the scripts that are measured.
 const CALLS: [u32; 3] = [20, 200, 900];
+
+/// The calls with which a script begins, which take longer.
+const FIRST: usize = 5;
+
+/// When the calls of a script were made.
+static MADE: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
+
+fn made() -> std::sync::MutexGuard<'static, Vec<Instant>> {
+    MADE.lock().expect("no measurement panics")
+}
+
+fn echo() -> ToolBox {
+    let tool = Tool::new("echo", "Answers.").call(|_| {
+        made().push(Instant::now());
+        "x"
+    });
+    ToolBox::from(tool)
+}
+
+/// Returns a script that makes calls one after the other.
+fn script(calls: u32) -> ToolCall {
+    let text = format!("for (let n = 0; n < {calls}; n++) await tools.echo({{}}); return 1");
+    ToolCall::new("s", "run_script", json!({ "script": text }))
+}
 
 /// Returns the tenth and the half of many times: other programs disturb the longer ones.
 fn quantiles(mut times: Vec<Duration>) -> [Duration; 2] {
@@ -37,23 +62,33 @@ fn times(runtime: &Runtime, toolbox: &ToolBox, call: &ToolCall, count: u32) -> [
     quantiles((0..count).map(|_| one()).collect())
 }
 
+/// Prints the times from a call to the next within scripts, of which `run` runs one.
+fn of_inner_calls(name: &str, mut run: impl FnMut(&ToolCall)) {
+    for calls in CALLS {
+        let (mut first, mut later) = (Vec::new(), Vec::new());
+        for _ in 0..6_000 / calls {
+            made().clear();
+            run(&script(calls));
+            let all: Vec<Duration> = made().windows(2).map(|pair| pair[1] - pair[0]).collect();
+            first.extend_from_slice(&all[..FIRST]);
+            later.extend_from_slice(&all[FIRST..]);
+        }
+        let [first, later] = [first, later].map(quantiles);
+        println!("{name}: from call to call of {calls}, the first {first:?}, the others {later:?}");
+    }
+}
+
 fn of_scripts(name: &str, mut builder: Builder) -> std::io::Result<()> {
     let runtime = builder.enable_all().build()?;
-    let toolbox = ToolBox::from(Tool::new("echo", "Answers.").call(|_| "x"));
+    let toolbox = echo();
     toolbox.register(Scripts::over(&toolbox));
-    let script = |calls: u32| {
-        let text = format!("for (let n = 0; n < {calls}; n++) await tools.echo({{}}); return 1");
-        ToolCall::new("s", "run_script", json!({ "script": text }))
-    };
     let direct = times(&runtime, &toolbox, &ToolCall::new("c", "echo", "{}"), 10_000);
     println!("{name}: a direct call {direct:?}");
     let begun = times(&runtime, &toolbox, &script(0), 300);
     println!("{name}: a script without calls {begun:?}");
-    for calls in CALLS {
-        let all = times(&runtime, &toolbox, &script(calls), 6_000 / calls);
-        let each = [0, 1].map(|at| all[at].saturating_sub(begun[at]) / calls);
-        println!("{name}: a call of {calls} in a script {each:?}");
-    }
+    of_inner_calls(name, |script| {
+        times(&runtime, &toolbox, script, 1);
+    });
     Ok(())
 }
 
@@ -66,14 +101,10 @@ fn of_processes() -> std::io::Result<()> {
 
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let boxed = |ready: usize| {
-        let toolbox = ToolBox::from(Tool::new("echo", "Answers.").call(|_| "x"));
+        let toolbox = echo();
         let engine = Confined::builder().ready(ready).start().expect("this system confines");
         toolbox.register(Scripts::over(&toolbox).with_engine(engine));
         toolbox
-    };
-    let script = |calls: u32| {
-        let text = format!("for (let n = 0; n < {calls}; n++) await tools.echo({{}}); return 1");
-        ToolCall::new("s", "run_script", json!({ "script": text }))
     };
     let cold = times(&runtime, &boxed(0), &script(0), 200);
     println!("a script whose process is started for it {cold:?}");
@@ -88,15 +119,10 @@ fn of_processes() -> std::io::Result<()> {
             .collect(),
     );
     println!("a script whose process is ready {begun:?}");
-    for calls in CALLS {
-        let one = |_| {
-            sleep(Duration::from_millis(30));
-            times(&runtime, &ready, &script(calls), 1)[0]
-        };
-        let all = quantiles((0..6_000 / calls).map(one).collect());
-        let each = [0, 1].map(|at| all[at].saturating_sub(begun[at]) / calls);
-        println!("a call of {calls} in a script in a process {each:?}");
-    }
+    of_inner_calls("in a process", |script| {
+        sleep(Duration::from_millis(30));
+        times(&runtime, &ready, script, 1);
+    });
     Ok(())
 }
 
