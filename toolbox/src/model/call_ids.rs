@@ -43,10 +43,13 @@ impl History {
     }
 }
 
-/// The hashes of the ids of calls in a transcript. Of messages that were taken out, or have other
-/// ids now, the transcript begins a new one.
+/// The ids of calls that a transcript has. Once messages are taken out, or have other ids, the
+/// transcript begins a new one.
 #[derive(Clone, Default)]
-pub(super) struct KnownIds {
+pub(super) struct KnownIds(Option<Box<IdHashes>>);
+
+#[derive(Clone, Default)]
+struct IdHashes {
     hashes: HashSet<u64>,
     /// The number of messages whose calls are among them.
     messages: usize,
@@ -55,17 +58,20 @@ pub(super) struct KnownIds {
 impl KnownIds {
     /// Adds the ids of messages that came since the last time.
     pub(super) fn follow(&mut self, messages: &[Message]) {
-        for message in &messages[self.messages.min(messages.len())..] {
+        let known = self.0.get_or_insert_default();
+        for message in &messages[known.messages.min(messages.len())..] {
             let Message::Step(step) = message else { continue };
-            let hasher = self.hashes.hasher().clone();
-            self.hashes.extend(step.reply.tool_calls().map(|call| hasher.hash_one(&call.id)));
+            let hasher = known.hashes.hasher().clone();
+            known.hashes.extend(step.reply.tool_calls().map(|call| hasher.hash_one(&call.id)));
         }
-        self.messages = messages.len();
+        known.messages = messages.len();
     }
 
     /// Returns `false` if no call has the id.
     pub(super) fn may_have(&self, id: &str) -> bool {
-        self.hashes.contains(&self.hashes.hasher().hash_one(id))
+        let has =
+            |IdHashes { hashes, .. }: &IdHashes| hashes.contains(&hashes.hasher().hash_one(id));
+        self.0.as_deref().is_none_or(has)
     }
 }
 
