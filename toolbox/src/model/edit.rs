@@ -184,7 +184,6 @@ impl History {
         let mut pinned = Vec::new();
         let messages = std::mem::take(&mut self.messages);
         self.known_ids = KnownIds::default();
-
         for (at, message) in messages.into_iter().enumerate() {
             let is_pinned = self.is_pinned(at);
             if is_wanted(at) && !is_pinned {
