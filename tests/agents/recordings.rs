@@ -7,19 +7,26 @@ use std::time::Duration;
 use serde_json::json;
 use toolbox::agent::{Agent, AgentBuilder};
 use toolbox::call::Arguments;
+use toolbox::dialect::Dialect;
 use toolbox::event::EventKind;
-use toolbox::model::{Delta, Deltas, History, Model, ModelError, ModelErrorKind, ModelRequest};
+use toolbox::model::{
+    Delta, Deltas, Echo, History, Model, ModelError, ModelErrorKind, ModelRequest, Part, Reply,
+};
 use toolbox::testing::{PlayedModel, Recording, ScriptedModel};
-use toolbox::{Tool, ToolBox};
+use toolbox::{Tool, ToolBox, ToolCall};
 
 use crate::bounded::tokio;
 use support::{Scratch, Seen, says};
 
 /// A tool with a secret argument.
 fn login() -> Tool {
+    login_named("login")
+}
+
+fn login_named(name: &str) -> Tool {
     let schema = json!({"type": "object", "properties": {
         "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}});
-    Tool::raw("login", "Signs in.", schema, |_: Arguments| "signed in")
+    Tool::raw(name, "Signs in.", schema, |_: Arguments| "signed in")
 }
 
 fn script() -> ScriptedModel {
@@ -97,6 +104,54 @@ async fn secrets_are_hidden_in_the_file_and_in_what_is_compared() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn secrets_are_hidden_under_each_name_and_in_what_a_service_wants_back() {
+    // (the tool, the name that the model writes)
+    let cases = [
+        (login(), "login"),
+        (login_named("log.in"), "log_in"),
+        (login().deferred(), "login"),
+        (login_named("log.in").deferred(), "log_in"),
+    ];
+    for (tool, name) in cases {
+        let what = format!("{} as {name}", tool.name());
+        let echo = json!({"functionCall": {"name": name, "args": {"pin": "hunter2"}}});
+        let call = Part::Call {
+            call: ToolCall::new("c1", name, r#"{"user":"ada","pin":"hunter2"}"#),
+            echo: Some(Echo::new(Dialect::Gemini, echo)),
+        };
+        let recording = Recording::new();
+        let model = ScriptedModel::new().reply(Reply::new(vec![call])).text("ok");
+        let agent = Agent::builder(recording.model(model)).tools(tool).build().unwrap();
+        agent.run("Go.").await.unwrap();
+        let scratch = Scratch::new();
+        let path = scratch.path().join("run.jsonl");
+        recording.save(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("hunter2") && text.contains("***"), "{what}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_none_of_several_is_told_from_the_nearest() {
+    let recording = Recording::new();
+    let real = recording.model(ScriptedModel::answering("ok").forever());
+    let request = |text: &str| ModelRequest::new(History::from(text));
+    for city in ["Weather in Paris?", "Weather in Rome?", "Weather in Lima?"] {
+        real.respond(&request(city), Deltas::none()).await.unwrap();
+    }
+    let played = recording.play();
+    // What was refused is left, and the requests are counted.
+    for (asked, told) in [
+        ("Weather in Roma?", "request 1 is not the recorded request 2"),
+        ("Weather in Lina?", "request 2 is not the recorded request 3"),
+    ] {
+        let error = played.respond(&request(asked), Deltas::none()).await.unwrap_err();
+        assert!(error.to_string().starts_with(told), "{asked}: {error}");
+    }
+    assert_eq!(played.requests_left(), 3);
 }
 
 #[tokio::test]

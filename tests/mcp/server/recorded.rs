@@ -133,9 +133,13 @@ fn frames() -> Vec<String> {
 }
 
 fn server() -> RecordedServer {
+    server_of(&frames())
+}
+
+fn server_of(frames: &[String]) -> RecordedServer {
     let scratch = Scratch::new();
     let path = scratch.path().join("r.jsonl");
-    let text = format!("{{\"toolbox_recording\":1}}\n{}\n", frames().join("\n"));
+    let text = format!("{{\"toolbox_recording\":1}}\n{}\n", frames.join("\n"));
     std::fs::write(&path, text).unwrap();
     Recording::load(&path).unwrap().server("s").unwrap()
 }
@@ -280,11 +284,139 @@ async fn what_the_server_sent_comes_at_its_place() {
 }
 
 #[tokio::test]
+async fn odd_sessions_are_played() {
+    let sent = |one: Value| frame("sent", &one);
+    let received = |one: Value| frame("received", &one);
+    let told =
+        |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+    let schema = json!({"type": "object", "properties": {
+        "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}});
+    let tools = json!({"tools": [{"name": "login", "inputSchema": schema}]});
+    let tools = received(json!({"jsonrpc": "2.0", "id": "t", "result": tools}));
+    let paris = |id: i64| call(id, "city", json!({"name": "Paris"}));
+    let login = |id: i64| call(id, "login", json!({"user": "ada", "pin": "hunter2"}));
+    let many = || json!({"name": "Paris", "days": 1, "units": "metric", "language": "fr"});
+    let with_meta = |id: i64, meta: Value| {
+        request(
+            id,
+            "tools/call",
+            json!({"name": "city", "arguments": {"name": "Paris"}, "_meta": meta}),
+        )
+    };
+    let capabilities = |all: Value| json!({"io.modelcontextprotocol/clientCapabilities": all});
+    let roots = || {
+        let answer = json!({"jsonrpc": "2.0", "id": "s1", "result": {"roots": []}});
+        vec![
+            sent(paris(1)),
+            received(request("s1", "roots/list", json!({}))),
+            sent(answer),
+            received(result(1, "with roots")),
+        ]
+    };
+    let subscription = "io.modelcontextprotocol/subscriptionId";
+    let listen = |id: i64| request(id, "subscriptions/listen", json!({"notifications": {}}));
+    // (what, the recording, what a client writes, parts of what it reads)
+    let cases: [(&str, Vec<String>, Vec<Value>, &[&str]); 8] = [
+        (
+            "a call that was recorded before the tools were listed",
+            vec![
+                sent(call(1, "login", json!("***"))),
+                received(result(1, "in")),
+                sent(request("t", "tools/list", json!({}))),
+                tools.clone(),
+            ],
+            vec![login(9)],
+            &["\"in\""],
+        ),
+        (
+            "a secret that was not recorded",
+            vec![
+                sent(request("t", "tools/list", json!({}))),
+                tools,
+                sent(call(1, "login", json!({"user": "ada"}))),
+                received(result(1, "in")),
+            ],
+            vec![login(9)],
+            &["at arguments.pin: recorded nothing, now \\\"***\\\""],
+        ),
+        (
+            "one call twice",
+            vec![
+                sent(paris(1)),
+                received(result(1, "first")),
+                sent(paris(2)),
+                received(result(2, "second")),
+            ],
+            vec![paris(8), paris(9)],
+            &["first", "second"],
+        ),
+        (
+            "arguments that are nearer to those of another tool",
+            vec![
+                sent(paris(1)),
+                received(result(1, "x")),
+                sent(call(2, "town", many())),
+                received(result(2, "y")),
+            ],
+            vec![call(9, "city", many())],
+            &["request 1: at arguments."],
+        ),
+        (
+            "a request that the server took back",
+            vec![
+                sent(paris(1)),
+                received(told("notifications/cancelled", json!({"requestId": "s1"}))),
+                received(result(1, "of Paris")),
+            ],
+            vec![paris(9)],
+            &["of Paris"],
+        ),
+        (
+            "a subscription",
+            vec![
+                sent(listen(1)),
+                sent(paris(2)),
+                received(told(
+                    "notifications/tools/list_changed",
+                    json!({"_meta": {subscription: 1}}),
+                )),
+                received(result(2, "of Paris")),
+            ],
+            vec![listen(77)],
+            &["subscriptionId\":77"],
+        ),
+        (
+            "a request to a client that can answer it",
+            roots(),
+            vec![
+                with_meta(9, capabilities(json!({"roots": {}}))),
+                json!({"jsonrpc": "2.0", "id": "recorded-1", "result": {"roots": []}}),
+            ],
+            &["\"id\":\"recorded-1\"", "with roots"],
+        ),
+        (
+            "and to one that cannot",
+            roots(),
+            vec![with_meta(9, capabilities(json!({})))],
+            &["with roots"],
+        ),
+    ];
+    for (what, frames, lines, expected) in cases {
+        let answers = dialogue(&server_of(&frames), &lines).await;
+        assert_eq!(answers.len(), expected.len(), "{what}: {answers:?}");
+        for (answer, part) in answers.iter().zip(expected) {
+            let text = answer.to_string();
+            assert!(text.contains(part) && !text.contains("hunter2"), "{what}: {part}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn lines_that_are_no_requests_are_answered_and_survived() {
     let server = server();
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let batch = format!("[{ping},{ping}]");
-    let cases: [(&[u8], usize); 10] = [
+    let cases: [(&[u8], usize); 11] = [
         (b"{", 1),
         (b"", 0),
         (b"\xff\xfe", 1),
@@ -294,6 +426,7 @@ async fn lines_that_are_no_requests_are_answered_and_survived() {
         (batch.as_bytes(), 2),
         (br#"{"jsonrpc":"2.0","id":"recorded-9","result":{}}"#, 0),
         (br#"{"jsonrpc":"2.0","method":"notifications/none"}"#, 0),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, 0),
         (br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}"#, 1),
     ];
     for (line, expected) in cases {

@@ -165,7 +165,9 @@ impl ScriptedModel {
     pub fn forever(self) -> Self {
         {
             let mut state = self.state();
-            state.forever = state.turns.pop_back();
+            if let Some(last) = state.turns.pop_back() {
+                state.forever = Some(last);
+            }
         }
         self
     }
