@@ -3,17 +3,19 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde_json::json;
 use support::Scratch;
 use toolbox::agent::{
     Agent, AgentBuilder, RunErrorKind, RunOutcome, Spending, SpendingLimits, SpendingPeriod,
     StopReason, UsageLimits,
 };
+use toolbox::call::Arguments;
 use toolbox::context::{Clock, Principal};
 use toolbox::cost::{Money, Price, PriceTable};
 use toolbox::durable::Journal;
 use toolbox::model::{ModelRequest, ModelResponse, Reply, Usage};
 use toolbox::testing::ScriptedModel;
-use toolbox::{ToolCall, ToolContext, tool, tools};
+use toolbox::{Tool, ToolCall, ToolContext, tool, tools};
 
 use crate::bounded::tokio;
 
@@ -84,6 +86,10 @@ async fn each_limit_ends_the_run_that_reaches_it() {
         (cents(4), none(), vec!["answered", "cost: cost in a day"]),
         (none(), cents(3), vec!["answered", "cost: cost in a month"]),
         (none().max_requests(9), none().max_tokens(1), vec!["budget: tokens in a month"]),
+        // What is spent in whole is reached.
+        (none().max_tokens(110), none(), vec!["budget: tokens in a day"]),
+        (cents(2), none(), vec!["cost: cost in a day"]),
+        (none().max_calls(0), none().max_calls(0), vec!["budget: calls in a day"]),
     ] {
         let journal = Journal::in_memory().unwrap();
         let agent = limited(journal.spending_limits().per_day(day).per_month(month));
@@ -130,6 +136,87 @@ async fn spending_is_counted_once_with_the_agents_below() {
     let context =
         of("ada").with(journal.spending_limits().per_month(UsageLimits::new().max_calls(2)));
     assert_eq!(end(&run(&below, context).await), "budget: calls in a month");
+}
+
+#[tokio::test]
+async fn of_limits_over_one_journal_the_strictest_holds() {
+    let per_day =
+        |limits: SpendingLimits, most| limits.per_day(UsageLimits::new().max_requests(most));
+    let per_month =
+        |limits: SpendingLimits, most| limits.per_month(UsageLimits::new().max_requests(most));
+    let cases: [(&dyn Fn(SpendingLimits, u64) -> SpendingLimits, &str); 2] =
+        [(&per_day, "budget: requests in a day"), (&per_month, "budget: requests in a month")];
+    for (limit, expected) in cases {
+        for (of_agent, of_context) in [(9, 2), (2, 9)] {
+            let journal = Journal::in_memory().unwrap();
+            let agent = limited(limit(journal.spending_limits(), of_agent));
+            let context = || of("ada").with(limit(journal.spending_limits(), of_context));
+            assert_eq!(end(&run(&agent, context()).await), "answered");
+            assert_eq!(end(&run(&agent, context()).await), expected, "{of_agent} {of_context}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_journals_and_two_principals_have_limits_of_their_own() {
+    let (one, two) = (Journal::in_memory().unwrap(), Journal::in_memory().unwrap());
+    let calls = |journal: &Journal, most| {
+        journal.spending_limits().per_day(UsageLimits::new().max_calls(most))
+    };
+    // Three calls at once, of which the journal that is asked first grants one.
+    let many = ScriptedModel::new().calls_all([("look", "{}"); 3]).text("done");
+    let agent = Agent::builder(many).tools(tools![look]).spending_limits(calls(&two, 9));
+    let context = of("ada").with(calls(&one, 1));
+    assert_eq!(end(&run(&agent.build().unwrap(), context).await), "budget: calls in a day");
+    for journal in [&one, &two] {
+        let spent = spent_today(journal).await;
+        assert_eq!((spent.calls, spent.requests), (1, 1), "{spent:?}");
+    }
+
+    // What an agent spends for someone else is also spent by the one who called it.
+    let below = limited(two.spending_limits());
+    let schema = json!({"type": "object"});
+    let delegate = move |context: ToolContext, _: Arguments| {
+        let below = below.clone();
+        async move { run(&below, context.with(Principal::new("bob"))).await.content }
+    };
+    let delegate = Tool::raw("delegate", "Lets another work.", schema, delegate);
+    let model = ScriptedModel::new().calls("delegate", "{}").text("ok");
+    let agent = Agent::builder(model).tools(delegate).spending_limits(two.spending_limits());
+    assert_eq!(end(&run(&agent.build().unwrap(), of("cleo")).await), "answered");
+    let requests = async |who: &str| {
+        let who = Principal::new(who);
+        two.spending(&who, SpendingPeriod::Day, SystemTime::now()).await.unwrap().requests
+    };
+    assert_eq!((requests("cleo").await, requests("bob").await), (4, 2));
+}
+
+#[tokio::test]
+async fn tokens_without_a_price_and_more_than_a_file_can_hold_are_kept() {
+    let journal = Journal::in_memory().unwrap();
+    let using = |usage: Usage| {
+        let model = ScriptedModel::new()
+            .respond(move |_| Ok(ModelResponse::from(Reply::text("ok")).with_usage(usage)));
+        Agent::builder(model.forever()).spending_limits(journal.spending_limits()).build().unwrap()
+    };
+    let few = using(Usage::new(100, 10));
+    for who in ["ada", "bob", "bob"] {
+        run(&few, of(who)).await;
+    }
+    let all = async || {
+        let all = journal.spending_of_all(SpendingPeriod::Day, SystemTime::now()).await.unwrap();
+        let told = |(who, spent): &(Principal, Spending)| {
+            (who.as_str().to_owned(), spent.tokens, spent.cost.unpriced_tokens)
+        };
+        all.iter().map(told).collect::<Vec<_>>()
+    };
+    // No money was spent, so that the most tokens come first.
+    assert_eq!(all().await, [("bob".to_owned(), 220, 220), ("ada".to_owned(), 110, 110)]);
+    let most = i64::MAX.cast_unsigned();
+    for _ in 0..2 {
+        run(&using(Usage::new(u64::MAX, 1)), of("ada")).await;
+        assert_eq!(all().await[0], ("ada".to_owned(), most, most));
+    }
 }
 
 /// The last second of 2026-01-30 in UTC, since 1970.

@@ -291,8 +291,13 @@ async fn odd_sessions_are_played() {
         |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
     let schema = json!({"type": "object", "properties": {
         "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}});
-    let tools = json!({"tools": [{"name": "login", "inputSchema": schema}]});
-    let tools = received(json!({"jsonrpc": "2.0", "id": "t", "result": tools}));
+    let open = json!({"type": "object"});
+    let tools = json!({"tools": [{"name": "login", "inputSchema": schema},
+        {"name": "city", "inputSchema": open}, {"name": "town", "inputSchema": open}]});
+    let listed = [
+        sent(request("t", "tools/list", json!({}))),
+        received(json!({"jsonrpc": "2.0", "id": "t", "result": tools})),
+    ];
     let paris = |id: i64| call(id, "city", json!({"name": "Paris"}));
     let login = |id: i64| call(id, "login", json!({"user": "ada", "pin": "hunter2"}));
     let many = || json!({"name": "Paris", "days": 1, "units": "metric", "language": "fr"});
@@ -315,27 +320,17 @@ async fn odd_sessions_are_played() {
     };
     let subscription = "io.modelcontextprotocol/subscriptionId";
     let listen = |id: i64| request(id, "subscriptions/listen", json!({"notifications": {}}));
-    // (what, the recording, what a client writes, parts of what it reads)
+    // (what, the recording before its list of tools, what a client writes, parts of what it reads)
     let cases: [(&str, Vec<String>, Vec<Value>, &[&str]); 8] = [
         (
             "a call that was recorded before the tools were listed",
-            vec![
-                sent(call(1, "login", json!("***"))),
-                received(result(1, "in")),
-                sent(request("t", "tools/list", json!({}))),
-                tools.clone(),
-            ],
+            vec![sent(call(1, "login", json!("***"))), received(result(1, "in"))],
             vec![login(9)],
             &["\"in\""],
         ),
         (
             "a secret that was not recorded",
-            vec![
-                sent(request("t", "tools/list", json!({}))),
-                tools,
-                sent(call(1, "login", json!({"user": "ada"}))),
-                received(result(1, "in")),
-            ],
+            vec![sent(call(1, "login", json!({"user": "ada"}))), received(result(1, "in"))],
             vec![login(9)],
             &["at arguments.pin: recorded nothing, now \\\"***\\\""],
         ),
@@ -402,7 +397,7 @@ async fn odd_sessions_are_played() {
         ),
     ];
     for (what, frames, lines, expected) in cases {
-        let answers = dialogue(&server_of(&frames), &lines).await;
+        let answers = dialogue(&server_of(&[&frames[..], &listed].concat()), &lines).await;
         assert_eq!(answers.len(), expected.len(), "{what}: {answers:?}");
         for (answer, part) in answers.iter().zip(expected) {
             let text = answer.to_string();

@@ -172,7 +172,8 @@ pub(crate) trait SpendingStore: Send + Sync {
 /// ([`ToolContext::with`](crate::ToolContext::with)), and charges them for the
 /// [`Principal`] of its context, together with the agents below it. Runs without a principal are
 /// one together. Of several limits over one journal, the strictest holds, and what is spent counts
-/// once.
+/// once. Of several journals, each counts the calls and requests that it grants, also if another
+/// then grants fewer.
 ///
 /// Calls and requests are counted before they are made, in the transaction that checks them: their
 /// limits are never exceeded. Tokens and money are counted when a reply comes, so that each request
