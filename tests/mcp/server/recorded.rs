@@ -283,126 +283,155 @@ async fn what_the_server_sent_comes_at_its_place() {
     }
 }
 
-#[tokio::test]
-async fn odd_sessions_are_played() {
-    let sent = |one: Value| frame("sent", &one);
-    let received = |one: Value| frame("received", &one);
-    let told =
-        |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
-    let schema = json!({"type": "object", "properties": {
-        "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}});
-    let open = json!({"type": "object"});
-    let tools = json!({"tools": [{"name": "login", "inputSchema": schema},
-        {"name": "city", "inputSchema": open}, {"name": "town", "inputSchema": open}]});
-    let listed = [
-        sent(request("t", "tools/list", json!({}))),
-        received(json!({"jsonrpc": "2.0", "id": "t", "result": tools})),
-    ];
-    let paris = |id: i64| call(id, "city", json!({"name": "Paris"}));
-    let login = |id: i64| call(id, "login", json!({"user": "ada", "pin": "hunter2"}));
-    let many = || json!({"name": "Paris", "days": 1, "units": "metric", "language": "fr"});
-    let with_meta = |id: i64, meta: Value| {
-        request(
-            id,
-            "tools/call",
-            json!({"name": "city", "arguments": {"name": "Paris"}, "_meta": meta}),
-        )
-    };
-    let capabilities = |all: Value| json!({"io.modelcontextprotocol/clientCapabilities": all});
-    let roots = || {
-        let answer = json!({"jsonrpc": "2.0", "id": "s1", "result": {"roots": []}});
-        vec![
-            sent(paris(1)),
-            received(request("s1", "roots/list", json!({}))),
-            sent(answer),
-            received(result(1, "with roots")),
-        ]
-    };
-    let subscription = "io.modelcontextprotocol/subscriptionId";
-    let listen = |id: i64| request(id, "subscriptions/listen", json!({"notifications": {}}));
-    // (what, the recording before its list of tools, what a client writes, parts of what it reads)
-    let cases: [(&str, Vec<String>, Vec<Value>, &[&str]); 8] = [
-        (
-            "a call that was recorded before the tools were listed",
-            vec![sent(call(1, "login", json!("***"))), received(result(1, "in"))],
-            vec![login(9)],
-            &["\"in\""],
-        ),
-        (
-            "a secret that was not recorded",
-            vec![sent(call(1, "login", json!({"user": "ada"}))), received(result(1, "in"))],
-            vec![login(9)],
-            &["at arguments.pin: recorded nothing, now \\\"***\\\""],
-        ),
-        (
-            "one call twice",
-            vec![
-                sent(paris(1)),
-                received(result(1, "first")),
-                sent(paris(2)),
-                received(result(2, "second")),
-            ],
-            vec![paris(8), paris(9)],
-            &["first", "second"],
-        ),
-        (
-            "arguments that are nearer to those of another tool",
-            vec![
-                sent(paris(1)),
-                received(result(1, "x")),
-                sent(call(2, "town", many())),
-                received(result(2, "y")),
-            ],
-            vec![call(9, "city", many())],
-            &["request 1: at arguments."],
-        ),
-        (
-            "a request that the server took back",
-            vec![
-                sent(paris(1)),
-                received(told("notifications/cancelled", json!({"requestId": "s1"}))),
-                received(result(1, "of Paris")),
-            ],
-            vec![paris(9)],
-            &["of Paris"],
-        ),
-        (
-            "a subscription",
-            vec![
-                sent(listen(1)),
-                sent(paris(2)),
-                received(told(
-                    "notifications/tools/list_changed",
-                    json!({"_meta": {subscription: 1}}),
-                )),
-                received(result(2, "of Paris")),
-            ],
-            vec![listen(77)],
-            &["subscriptionId\":77"],
-        ),
-        (
-            "a request to a client that can answer it",
-            roots(),
-            vec![
-                with_meta(9, capabilities(json!({"roots": {}}))),
-                json!({"jsonrpc": "2.0", "id": "recorded-1", "result": {"roots": []}}),
-            ],
-            &["\"id\":\"recorded-1\"", "with roots"],
-        ),
-        (
-            "and to one that cannot",
-            roots(),
-            vec![with_meta(9, capabilities(json!({})))],
-            &["with roots"],
-        ),
-    ];
-    for (what, frames, lines, expected) in cases {
-        let answers = dialogue(&server_of(&[&frames[..], &listed].concat()), &lines).await;
-        assert_eq!(answers.len(), expected.len(), "{what}: {answers:?}");
-        for (answer, part) in answers.iter().zip(expected) {
+fn sent(one: &Value) -> String {
+    frame("sent", one)
+}
+
+fn received(one: &Value) -> String {
+    frame("received", one)
+}
+
+fn city(id: i64, arguments: Value) -> Value {
+    call(id, "city", arguments)
+}
+
+fn paris(id: i64) -> Value {
+    city(id, json!({"name": "Paris"}))
+}
+
+/// A recording before its list of tools, what a client writes, and parts of what it reads.
+struct OddSession {
+    what: &'static str,
+    recorded: Vec<String>,
+    lines: Vec<Value>,
+    answers: &'static [&'static str],
+}
+
+impl OddSession {
+    async fn check(self) {
+        let Self { what, mut recorded, lines, answers } = self;
+        let schema = json!({"type": "object", "properties": {
+            "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}});
+        let open = json!({"type": "object"});
+        let tools = json!({"tools": [{"name": "login", "inputSchema": schema},
+            {"name": "city", "inputSchema": open}, {"name": "town", "inputSchema": open}]});
+        recorded.push(sent(&request("t", "tools/list", json!({}))));
+        recorded.push(received(&json!({"jsonrpc": "2.0", "id": "t", "result": tools})));
+        let read = dialogue(&server_of(&recorded), &lines).await;
+        assert_eq!(read.len(), answers.len(), "{what}: {read:?}");
+        for (answer, part) in read.iter().zip(answers) {
             let text = answer.to_string();
             assert!(text.contains(part) && !text.contains("hunter2"), "{what}: {part}: {text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_call_plays_the_next_that_is_alike_and_tells_no_secret() {
+    let login = || call(9, "login", json!({"user": "ada", "pin": "hunter2"}));
+    let many = || json!({"name": "Paris", "days": 1, "units": "metric", "language": "fr"});
+    let cases = [
+        OddSession {
+            what: "recorded before the tools were listed",
+            recorded: vec![sent(&call(1, "login", json!("***"))), received(&result(1, "in"))],
+            lines: vec![login()],
+            answers: &["\"in\""],
+        },
+        OddSession {
+            what: "a secret that was not recorded",
+            recorded: vec![
+                sent(&call(1, "login", json!({"user": "ada"}))),
+                received(&result(1, "in")),
+            ],
+            lines: vec![login()],
+            answers: &["at arguments.pin: recorded nothing, now \\\"***\\\""],
+        },
+        OddSession {
+            what: "one call twice",
+            recorded: vec![
+                sent(&paris(1)),
+                received(&result(1, "first")),
+                sent(&paris(2)),
+                received(&result(2, "second")),
+            ],
+            lines: vec![paris(8), paris(9)],
+            answers: &["first", "second"],
+        },
+        OddSession {
+            what: "arguments that are nearer to those of another tool",
+            recorded: vec![
+                sent(&paris(1)),
+                received(&result(1, "x")),
+                sent(&call(2, "town", many())),
+                received(&result(2, "y")),
+            ],
+            lines: vec![city(9, many())],
+            answers: &["request 1: at arguments."],
+        },
+    ];
+    for case in cases {
+        case.check().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_tells_and_asks_within_a_call_fits_the_client() {
+    let told = |method: &str, params: Value| {
+        received(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    };
+    let able = |capabilities: Value| {
+        let meta = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
+        let params = json!({"name": "city", "arguments": {"name": "Paris"}, "_meta": meta});
+        request(9, "tools/call", params)
+    };
+    let roots = |id: &str| json!({"jsonrpc": "2.0", "id": id, "result": {"roots": []}});
+    let asking = || {
+        vec![
+            sent(&paris(1)),
+            received(&request("s1", "roots/list", json!({}))),
+            sent(&roots("s1")),
+            received(&result(1, "with roots")),
+        ]
+    };
+    let listen = |id: i64| request(id, "subscriptions/listen", json!({"notifications": {}}));
+    let subscribed = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": 1}});
+    let cases = [
+        OddSession {
+            what: "a request that the server took back",
+            recorded: vec![
+                sent(&paris(1)),
+                told("notifications/cancelled", json!({"requestId": "s1"})),
+                received(&result(1, "of Paris")),
+            ],
+            lines: vec![paris(9)],
+            answers: &["of Paris"],
+        },
+        OddSession {
+            what: "a subscription",
+            recorded: vec![
+                sent(&listen(1)),
+                sent(&paris(2)),
+                told("notifications/tools/list_changed", subscribed),
+                received(&result(2, "of Paris")),
+            ],
+            lines: vec![listen(77)],
+            answers: &["subscriptionId\":77"],
+        },
+        OddSession {
+            what: "a request to a client that can answer it",
+            recorded: asking(),
+            lines: vec![able(json!({"roots": {}})), roots("recorded-1")],
+            answers: &["\"id\":\"recorded-1\"", "with roots"],
+        },
+        OddSession {
+            what: "and to one that cannot",
+            recorded: asking(),
+            lines: vec![able(json!({}))],
+            answers: &["with roots"],
+        },
+    ];
+    for case in cases {
+        case.check().await;
     }
 }
 
