@@ -6,7 +6,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolbox::context::{Answer, AskError, Clock, Decision};
-use toolbox::testing::{RecordingApprover, ResultCheck, ScriptedPerson, call, call_in};
+use toolbox::model::{Deltas, Finish, History, Model, ModelRequest};
+use toolbox::testing::{
+    RecordingApprover, ResultCheck, ScriptedModel, ScriptedPerson, call, call_in,
+};
 use toolbox::{ToolBox, ToolContext, tool, tools};
 
 use crate::bounded::tokio;
@@ -41,6 +44,65 @@ async fn survey(context: &ToolContext) -> Result<String, AskError> {
     let size: u32 = context.ask("What size?").await?;
     let color: String = context.ask("What color?").await?;
     Ok(format!("{size} {color}"))
+}
+
+type Script = fn(ScriptedModel) -> ScriptedModel;
+
+#[tokio::test(start_paused = true)]
+async fn the_turn_added_last_is_changed_also_where_it_is_played_forever() {
+    let second = Duration::from_secs(1);
+    // (what, the script, the text of three replies, those that are cut off after a second)
+    let cases: [(&str, Script, [&str; 3], [bool; 3]); 6] = [
+        ("the same", |m| m.text("a").forever(), ["a"; 3], [false; 3]),
+        ("twice", |m| m.text("a").text("b").forever().forever(), ["a", "b", "b"], [false; 3]),
+        ("after it", |m| change(m.text("a").forever()), ["a"; 3], [true; 3]),
+        (
+            "not the one before",
+            |m| change(m.text("a").text("b").forever()),
+            ["a", "b", "b"],
+            [false, true, true],
+        ),
+        (
+            "one that came later",
+            |m| change(m.text("a").forever().text("b")),
+            ["b", "a", "a"],
+            [true, false, false],
+        ),
+        (
+            "another forever",
+            |m| change(m.text("a").forever().text("b").forever()),
+            ["b"; 3],
+            [true; 3],
+        ),
+    ];
+    for (what, script, texts, changed) in cases {
+        let model = script(ScriptedModel::new());
+        for (text, changed) in texts.into_iter().zip(changed) {
+            let began = tokio::time::Instant::now();
+            let request = ModelRequest::new(History::from("x"));
+            let reply = Model::respond(&model, &request, Deltas::none()).await.unwrap().reply;
+            let is_late = began.elapsed() >= second;
+            let is_cut_off = reply.finish == Finish::Length;
+            assert_eq!(
+                (&*reply.content(), is_late, is_cut_off),
+                (text, changed, changed),
+                "{what}"
+            );
+        }
+    }
+    let request = ModelRequest::new(History::from("x"));
+    let model = ScriptedModel::answering("a").forever();
+    assert_eq!(
+        Model::respond(&model, &request, Deltas::none()).await.unwrap().reply.content(),
+        "a"
+    );
+    // Where no turn is, none is changed.
+    let empty = change(ScriptedModel::new().forever());
+    assert!(Model::respond(&empty, &request, Deltas::none()).await.is_err());
+}
+
+fn change(model: ScriptedModel) -> ScriptedModel {
+    model.after(Duration::from_secs(1)).finishing(Finish::Length)
 }
 
 type Check = fn(ResultCheck) -> ResultCheck;

@@ -55,6 +55,8 @@ struct ScriptState {
     turns: VecDeque<ScriptedTurn>,
     /// The turn that is played when no other is left.
     forever: Option<ScriptedTurn>,
+    /// `true` if it was added last.
+    is_forever_last: bool,
     requests: Vec<ModelRequest>,
     calls: usize,
     played: usize,
@@ -133,31 +135,31 @@ impl ScriptedModel {
         respond: impl Fn(&ModelRequest) -> Result<ModelResponse, ModelError> + Send + Sync + 'static,
     ) -> Self {
         let turn = ScriptedTurn { play: Arc::new(respond), delay: Duration::ZERO };
-        self.state().turns.push_back(turn);
+        {
+            let mut state = self.state();
+            state.turns.push_back(turn);
+            state.is_forever_last = false;
+        }
         self
     }
 
     /// Delays the turn added last.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
-        if let Some(turn) = self.state().turns.back_mut() {
-            turn.delay = delay;
-        }
-        self
+        self.change_last(|turn| turn.delay = delay)
     }
 
     /// Sets the reason why the reply of the turn added last stopped.
     #[must_use]
     pub fn finishing(self, finish: Finish) -> Self {
-        if let Some(turn) = self.state().turns.back_mut() {
+        self.change_last(|turn| {
             let play = Arc::clone(&turn.play);
             turn.play = Arc::new(move |request| {
                 let mut response = play(request)?;
                 response.reply.finish = finish.clone();
                 Ok(response)
             });
-        }
-        self
+        })
     }
 
     /// Plays the turn added last again and again, once the others are played.
@@ -165,8 +167,11 @@ impl ScriptedModel {
     pub fn forever(self) -> Self {
         {
             let mut state = self.state();
-            if let Some(last) = state.turns.pop_back() {
+            if !state.is_forever_last
+                && let Some(last) = state.turns.pop_back()
+            {
                 state.forever = Some(last);
+                state.is_forever_last = true;
             }
         }
         self
@@ -193,6 +198,17 @@ impl ScriptedModel {
 
     fn state(&self) -> MutexGuard<'_, ScriptState> {
         self.state.lock()
+    }
+
+    /// Changes the turn added last, if there is one.
+    fn change_last(self, change: impl FnOnce(&mut ScriptedTurn)) -> Self {
+        {
+            let state = &mut *self.state();
+            let last =
+                if state.is_forever_last { state.forever.as_mut() } else { state.turns.back_mut() };
+            last.map(change);
+        }
+        self
     }
 
     fn next(&self, request: &ModelRequest) -> Result<ScriptedTurn, ModelError> {
