@@ -12,6 +12,7 @@ use toolbox::event::EventKind;
 use toolbox::model::{
     Delta, Deltas, Echo, History, Model, ModelError, ModelErrorKind, ModelRequest, Part, Reply,
 };
+use toolbox::search::Gateway;
 use toolbox::testing::{PlayedModel, Recording, ScriptedModel};
 use toolbox::{Tool, ToolBox, ToolCall};
 
@@ -111,9 +112,9 @@ async fn secrets_are_hidden_under_each_name_and_in_what_a_service_wants_back() {
     // (the tool, the name that the model writes)
     let cases = [
         (login(), "login"),
-        (login_named("log.in"), "log_in"),
+        (login_named("log.in"), "log_in_b8c02dcfe1c6"),
         (login().deferred(), "login"),
-        (login_named("log.in").deferred(), "log_in"),
+        (login_named("log.in").deferred(), "log_in_b8c02dcfe1c6"),
     ];
     for (tool, name) in cases {
         let what = format!("{} as {name}", tool.name());
@@ -124,13 +125,18 @@ async fn secrets_are_hidden_under_each_name_and_in_what_a_service_wants_back() {
         };
         let recording = Recording::new();
         let model = ScriptedModel::new().reply(Reply::new(vec![call])).text("ok");
-        let agent = Agent::builder(recording.model(model)).tools(tool).build().unwrap();
+        let toolbox = ToolBox::from(tool);
+        toolbox.register(Gateway::over(&toolbox));
+        let agent = Agent::builder(recording.model(model)).toolbox(toolbox);
+        let agent = agent.native_tool_search(true).build().unwrap();
         agent.run("Go.").await.unwrap();
         let scratch = Scratch::new();
         let path = scratch.path().join("run.jsonl");
         recording.save(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
+        // By its definition alone is told what is no secret.
         assert!(!text.contains("hunter2") && text.contains("***"), "{what}: {text}");
+        assert!(text.contains("ada"), "{what}: {text}");
     }
 }
 
