@@ -138,14 +138,21 @@ async fn spending_is_counted_once_with_the_agents_below() {
     assert_eq!(end(&run(&below, context).await), "budget: calls in a month");
 }
 
+/// Limits the requests of a period.
+type Limit = fn(SpendingLimits, u64) -> SpendingLimits;
+
 #[tokio::test]
 async fn of_limits_over_one_journal_the_strictest_holds() {
-    let per_day =
-        |limits: SpendingLimits, most| limits.per_day(UsageLimits::new().max_requests(most));
-    let per_month =
-        |limits: SpendingLimits, most| limits.per_month(UsageLimits::new().max_requests(most));
-    let cases: [(&dyn Fn(SpendingLimits, u64) -> SpendingLimits, &str); 2] =
-        [(&per_day, "budget: requests in a day"), (&per_month, "budget: requests in a month")];
+    let cases: [(Limit, &str); 2] = [
+        (
+            |limits, most| limits.per_day(UsageLimits::new().max_requests(most)),
+            "budget: requests in a day",
+        ),
+        (
+            |limits, most| limits.per_month(UsageLimits::new().max_requests(most)),
+            "budget: requests in a month",
+        ),
+    ];
     for (limit, expected) in cases {
         for (of_agent, of_context) in [(9, 2), (2, 9)] {
             let journal = Journal::in_memory().unwrap();
