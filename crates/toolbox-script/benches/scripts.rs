@@ -1,5 +1,5 @@
-//! The time that a script takes to begin, that from one of its calls to the next beside a direct call,
-//! and the declarations of many tools.
+//! The time that a script takes to begin, that from one of its calls to the next beside a direct
+//! call, and the declarations of many tools.
 //!
 //! `cargo bench -p toolbox-script --features confined`
 

@@ -131,8 +131,8 @@ fn driven<'js>(ctx: &Ctx<'js>, script: &Script, host: &Host, end: &End) -> rquic
                 host.print(&format!("{tool} was not waited for, and failed: {code} {json}"));
             }
             // The name of the tool is for the error.
-            let failure = code.map(|code| (tool, code)).unzip();
-            settle.call::<_, ()>((number, json, failure.0, failure.1))?;
+            let (tool, code) = code.map(|code| (tool, code)).unzip();
+            settle.call::<_, ()>((number, json, tool, code))?;
         }
     }
 }

@@ -93,13 +93,16 @@ fn result(id: i64, text: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {"text": text}})
 }
 
+fn login_schema() -> Value {
+    json!({"type": "object", "properties": {
+        "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}})
+}
+
 /// A session with frames at every place.
 fn frames() -> Vec<String> {
     let notification =
         |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
-    let schema = json!({"type": "object", "properties": {
-        "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}});
-    let tools = json!({"tools": [{"name": "login", "inputSchema": schema},
+    let tools = json!({"tools": [{"name": "login", "inputSchema": login_schema()},
         {"name": "city", "inputSchema": {"type": "object", "properties": {"name": {}}}}]});
     let slow = json!({"name": "slow", "arguments": {}, "_meta": {"progressToken": "t"}});
     let list = |direction: &str, all: &[Value]| -> Vec<String> {
@@ -159,16 +162,15 @@ async fn dialogue(server: &RecordedServer, lines: &[Value]) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_request_that_was_not_recorded_names_the_nearest_and_the_difference() {
-    let paris = || call(7, "city", json!({"name": "Paris"}));
     let cases: [(&str, Vec<Value>, &str, &str); 12] = [
-        ("a call that was recorded", vec![paris()], "of Paris", "of Paris"),
+        ("a call that was recorded", vec![paris(7)], "of Paris", "of Paris"),
         (
             "in another order",
-            vec![call(8, "city", json!({"name": "Rome"})), paris()],
+            vec![call(8, "city", json!({"name": "Rome"})), paris(7)],
             "of Paris",
             "of Paris",
         ),
-        ("once more", vec![paris(), paris()], "recorded 1 times and comes once more", "of Paris"),
+        ("once more", vec![paris(7), paris(7)], "recorded 1 times and comes once more", "of Paris"),
         (
             "a list once more",
             vec![request(1, "tools/list", json!({})); 2],
@@ -310,10 +312,8 @@ struct OddSession {
 impl OddSession {
     async fn check(self) {
         let Self { what, mut recorded, lines, answers } = self;
-        let schema = json!({"type": "object", "properties": {
-            "user": {"type": "string"}, "pin": {"type": "string", "writeOnly": true}}});
         let open = json!({"type": "object"});
-        let tools = json!({"tools": [{"name": "login", "inputSchema": schema},
+        let tools = json!({"tools": [{"name": "login", "inputSchema": login_schema()},
             {"name": "city", "inputSchema": open}, {"name": "town", "inputSchema": open}]});
         recorded.push(sent(&request("t", "tools/list", json!({}))));
         recorded.push(received(&json!({"jsonrpc": "2.0", "id": "t", "result": tools})));

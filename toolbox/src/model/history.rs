@@ -41,6 +41,7 @@ pub struct History {
     /// The large results that the messages name by handle. They are not part of a stored
     /// transcript.
     results: Option<TranscriptResults>,
+    /// The ids of the calls in the messages.
     pub(super) known_ids: KnownIds,
 }
 
