@@ -184,10 +184,18 @@ export function keep() {
   opened.length = 0;
 }
 
-/** Runs the flows whose name holds a word of the command line, and exits. */
+/** Returns the flows that the command line chooses. */
+function chosenOf(words) {
+  if (words.length === 0) return flows;
+  if (words[0] !== "--every") return flows.filter(({ name }) => words.some((word) => name.includes(word)));
+  const step = Number(words[1]);
+  assert.ok(Number.isInteger(step) && step > 0, "--every takes a number");
+  return flows.filter((_, at) => at % step === 0);
+}
+
+/** Runs the flows that the command line chooses, and exits. */
 export async function run() {
-  const words = process.argv.slice(2);
-  const chosen = flows.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+  const chosen = chosenOf(process.argv.slice(2));
   const failed = [];
   const began = Date.now();
   for (const { name, run } of chosen) {

@@ -1,4 +1,4 @@
-// Runs the flows: node tests/run.mjs [WORD …], each of which a name has to hold.
+// Runs the flows: node tests/run.mjs [WORD …], of which a name has to hold one; or each Nth: node tests/run.mjs --every N
 import { another, context, go, keep, open, run, start } from "./harness.mjs";
 import * as apps from "./apps.mjs";
 import * as approvals from "./approvals.mjs";
