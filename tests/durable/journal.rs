@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolbox::call::{Arguments, FailureKind, JobId};
 use toolbox::context::{CancellationToken, Conversation, Principal};
-use toolbox::durable::{CallFilter, CallState, Journal, JournalBuilder, RecordedCall, Worker};
+use toolbox::durable::{CallFilter, CallState, Journal, JournalBuilder, RecordedCall, Recovered, Worker};
 use toolbox::tool::ToolFn;
 use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools};
 
@@ -423,6 +423,30 @@ async fn an_attempt_that_another_process_took_over_ends_nothing() {
     let kept = fixture.kept(&stalled.id).await;
     assert_eq!((kept.attempt, kept.late, kept.ended), (2, 1, ended.ended));
     assert_eq!(kept.result.unwrap().text(), "2");
+}
+
+#[tokio::test]
+async fn a_call_whose_owners_vanish_again_and_again_is_a_dead_letter() {
+    for (attempt, state, text) in [(2, CallState::Done, "2"), (3, CallState::Failed, "was begun 3 times")] {
+        let scratch = Scratch::new();
+        let (fixture, stalled) = stalled(&scratch).await;
+        // The owner of the last attempt has no lock file.
+        let file = rusqlite::Connection::open(&stalled.path).unwrap();
+        file.execute("UPDATE call SET owner = 'nobody', attempt = ?", [attempt]).unwrap();
+        let settings = Journal::builder().lease(Duration::from_millis(1));
+        let other = settings.open(&stalled.path).unwrap();
+        while other.recover().await.unwrap() == Recovered::default() {
+            tokio::task::yield_now().await;
+        }
+        Worker::new(fixture.toolbox.clone(), &other).run_until_idle().await.unwrap();
+        let kept = fixture.kept(&stalled.id).await;
+        assert_eq!((kept.state, kept.attempt, kept.is_dead), (state, 3, attempt == 3));
+        let result = kept.result.unwrap();
+        assert!(result.text().contains(text), "{result:?}");
+        assert_eq!(fixture.counter.load(Ordering::SeqCst), 4 - attempt);
+        stalled.go_on.notify_one();
+        stalled.worker.await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ fn document() -> Value {
     let items: Vec<Value> = (0..5_000)
         .map(|n| json!({"id": n, "name": format!("item {n}"), "tags": ["a", "b"], "size": {"w": n * 2, "h": 3}}))
         .collect();
-    json!({"total": 5_000, "items": items, "a/b": {"c..d": [1, 2, 3]}, "note": "x".repeat(9_000)})
+    json!({"total": 5_000, "items": items, "a/b": {"c..d": [1, 2, 3], "1..2": "no slice"}, "note": "x".repeat(9_000)})
 }
 
 #[tokio::test]
@@ -149,6 +149,7 @@ async fn each_way_to_read_returns_what_was_asked_for() {
         (&document, json!({"pointer": "/items/*/id"}), &["0\n1\n", "of 5000 values are shown"]),
         (&document, json!({"pointer": "/items"}), &["shortened", "5000 in all"]),
         (&document, json!({"pointer": "/a~1b/c..d/1"}), &["2"]),
+        (&document, json!({"pointer": "/a~1b/1..2"}), &["no slice"]),
         (&document, json!({"pointer": ""}), &["\"total\": 5000"]),
         (&document, json!({"pointer": "/note", "bytes": "0..5"}), &["xxxxx"]),
         (&document, json!({"pointer": "/items/*/name", "search": "item 77\\b"}), &["item 77\""]),
@@ -207,6 +208,12 @@ async fn a_way_that_leads_nowhere_says_what_is_there() {
             &document,
             json!({"handle": "r1", "pointer": "/items/1/id/x"}),
             "a number, which has no parts",
+        ),
+        // Of several places, the deepest is told.
+        (
+            &document,
+            json!({"handle": "r1", "pointer": "/*/4999/nme"}),
+            "there is no `/*/4999/nme`: there is an object of 4 keys: id, name",
         ),
         (&document, json!({"handle": "r1", "pointer": "/items/1..x"}), "no slice such as 10..20"),
     ];
@@ -394,6 +401,8 @@ async fn limits_are_those_of_the_tool_else_of_the_box() {
     assert_eq!(call(&toolbox, "get", json!({})).await.handle(), Some("r1"));
     let read = call(&toolbox, "result_read", json!({"handle": "r1", "bytes": "0.."})).await;
     assert!(read.handle().is_none() && read.text().contains("go on with"), "{read:?}");
+    let as_a_result = keeping(MemoryResults::new(), read.into_text());
+    assert_eq!(call(&as_a_result, "get", json!({})).await.handle(), None);
 }
 
 #[tokio::test]

@@ -184,7 +184,7 @@ impl ResultKeeper for Keeper {
                 tool: source.definition.name.clone(),
                 content: parts,
                 structured_content,
-                is_untrusted: source.is_untrusted || result.is_untrusted(),
+                is_untrusted: result.is_untrusted(),
                 shows_urls: source.shows_urls,
                 lines: LineIndex::default(),
             });
