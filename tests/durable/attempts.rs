@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use toolbox::agent::{Agent, Run};
 use toolbox::context::{ApprovalRequest, Decision};
 use toolbox::durable::{CallFilter, Journal, RecordedRunState};
+use toolbox::event::EventKind;
 use toolbox::model::ModelErrorKind;
 use toolbox::testing::ScriptedModel;
 use toolbox::{State, tool, tools};
@@ -142,14 +143,14 @@ async fn what_an_approver_decided_holds_for_the_next_attempt() {
 #[tool(background, idempotent)]
 async fn print_once(runs: State<AtomicU32>) {
     runs.fetch_add(1, Ordering::SeqCst);
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Stays.
 #[tool]
 async fn stay(runs: State<AtomicU32>) {
     runs.fetch_add(1, Ordering::SeqCst);
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[tokio::test]
@@ -186,20 +187,27 @@ async fn look(runs: State<AtomicU32>) -> &'static str {
 async fn what_is_in_the_log_is_not_reported_again() {
     let journal = Journal::in_memory().unwrap();
     let runs = Arc::new(AtomicU32::new(1));
-    let agent = |model: &ScriptedModel| {
-        let builder = Agent::builder(model.clone()).tools(tools![look]);
-        builder.shared_state(Arc::clone(&runs)).build().unwrap()
+    let agent = |front: ScriptedModel, clerk: ScriptedModel| {
+        let clerk = Agent::builder(clerk).name("clerk").tools(tools![look]);
+        let clerk = clerk.shared_state(Arc::clone(&runs)).build().unwrap();
+        Agent::builder(front).name("front").handoff(&clerk).build().unwrap()
     };
-    let first = ScriptedModel::new().calls("look", "{}").calls("look", "{}");
-    let first = first.error(ModelErrorKind::Other, "down");
+    let front = ScriptedModel::new().calls("transfer_to_clerk", "{}");
+    let clerk = ScriptedModel::new().calls("look", "{}").error(ModelErrorKind::Other, "down");
     let seen = Seen::default();
-    let run = agent(&first).run("Go").durable("run", &journal).with_events(seen.sink());
+    let run = agent(front, clerk).run("Go").durable("run", &journal).with_events(seen.sink());
     run.await.unwrap_err();
-    assert_eq!(seen.events().iter().map(|event| event.step).max(), Some(3));
+    let handed_over = |seen: &Seen| {
+        let events = seen.events();
+        events.iter().filter(|event| matches!(event.kind, EventKind::HandedOver { .. })).count()
+    };
+    assert_eq!((seen.events().last().unwrap().step, handed_over(&seen)), (3, 1));
 
     let seen = Seen::default();
-    let second = ScriptedModel::new().calls("look", "{}").text("Done.");
-    agent(&second).resume("run", &journal).with_events(seen.sink()).await.unwrap();
+    let clerk = ScriptedModel::new().calls("look", "{}").text("Done.");
+    let run = agent(ScriptedModel::new(), clerk).resume("run", &journal);
+    run.with_events(seen.sink()).await.unwrap();
     let steps: Vec<u32> = seen.events().iter().map(|event| event.step).collect();
     assert!(steps.iter().all(|step| *step >= 3) && steps.contains(&4), "{:?}", seen.words());
+    assert_eq!(handed_over(&seen), 0);
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use toolbox::call::{Arguments, FailureKind, JobId};
 use toolbox::context::{CancellationToken, Conversation, Principal};
-use toolbox::durable::{CallFilter, CallState, Journal, JournalBuilder, RecordedCall, Recovered, Worker};
+use toolbox::durable::{
+    CallFilter, CallState, Journal, JournalBuilder, RecordedCall, Recovered, Worker,
+};
 use toolbox::tool::ToolFn;
 use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools};
 
@@ -427,7 +429,9 @@ async fn an_attempt_that_another_process_took_over_ends_nothing() {
 
 #[tokio::test]
 async fn a_call_whose_owners_vanish_again_and_again_is_a_dead_letter() {
-    for (attempt, state, text) in [(2, CallState::Done, "2"), (3, CallState::Failed, "was begun 3 times")] {
+    for (attempt, state, text) in
+        [(2, CallState::Done, "2"), (3, CallState::Failed, "was begun 3 times")]
+    {
         let scratch = Scratch::new();
         let (fixture, stalled) = stalled(&scratch).await;
         // The owner of the last attempt has no lock file.
