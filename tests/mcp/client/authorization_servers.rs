@@ -4,6 +4,7 @@ use crate::bounded::tokio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use support::sign_in::{Browser, Given, Refuse, World, form};
 use support::web::{Reply, Request, serve};
@@ -344,7 +345,8 @@ fn refusals() -> [RefusalCase; 13] {
 #[tokio::test]
 async fn a_refusal_that_only_a_sign_in_helps_against_says_so() {
     const AGAIN: &str = "sign in again: `toolbox login s`";
-    for (name, refuse, expected, ends, clients) in refusals() {
+    // Beside each other: a server that may yet answer is tried again, ever later.
+    let each = refusals().into_iter().map(async |(name, refuse, expected, ends, clients)| {
         let (world, kept) = (World::new().await, Kept::new(&format!("refusal-{name}")));
         let file = kept.file();
         sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
@@ -369,7 +371,8 @@ async fn a_refusal_that_only_a_sign_in_helps_against_says_so() {
         assert_eq!(status.state, ServerState::Ready, "{name}: {status:?}");
         assert_eq!(text(&toolbox).await, "by json", "{name}");
         assert_eq!(world.given.lock().unwrap().clients, clients, "{name}");
-    }
+    });
+    join_all(each).await;
 }
 
 #[tokio::test]
