@@ -13,7 +13,7 @@ use toolbox::context::{ApprovalRequest, CancellationToken, Decision, Principal, 
 use toolbox::model::{History, Message, ModelErrorKind, ToolChoice, Usage};
 use toolbox::results::MemoryResults;
 use toolbox::testing::{ScriptedModel, check};
-use toolbox::{Tool, ToolBox, ToolContext};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
 
 use super::Log;
 use crate::bounded::tokio;
@@ -411,20 +411,28 @@ async fn an_answer_from_outside_passes_where_results_do() {
     let model = ScriptedModel::new().calls("mail", "{}").text("done");
     let by_approver = toolbox(mail.clone().with_approver(answers));
     let taint = Taint::new();
-    let run = Agent::builder(model).toolbox(by_approver).build().unwrap().run("go");
+    let run = Agent::builder(model).toolbox(by_approver.clone()).build().unwrap().run("go");
     let outcome = run.in_context(ToolContext::new().with(taint.clone())).await.unwrap();
     let at_once = outcome.history.steps().next().unwrap().results()[0].clone();
 
     let model = ScriptedModel::new().calls("mail", "{}").text("done");
-    let waiting = Agent::builder(model).toolbox(toolbox(mail.needs_approval())).build().unwrap();
+    let by_resumption = toolbox(mail.needs_approval());
+    let waiting = Agent::builder(model).toolbox(by_resumption.clone()).build().unwrap();
     let paused = waiting.run("go").await.unwrap().paused.unwrap();
     let later = Taint::new();
     let run = waiting.resume(paused, [("call_1", Decision::Answer(long))]);
     let outcome = run.in_context(ToolContext::new().with(later.clone())).await.unwrap();
     let resumed = outcome.history.steps().next().unwrap().results()[0].clone();
-    for (result, taint) in [(at_once, taint), (resumed, later)] {
+    for (result, taint, toolbox) in [(at_once, taint, by_approver), (resumed, later, by_resumption)]
+    {
         assert_eq!(result.handle(), Some("r1"));
         assert!(taint.is_tainted(), "what others wrote may be repeated by anybody");
+        // Nor is it forgotten until another conversation reads on.
+        let fresh = Taint::new();
+        let read = ToolCall::new("1", "result_read", r#"{"handle": "r1", "lines": "1"}"#);
+        let read = toolbox.call_in(&ToolContext::new().with(fresh.clone()), read).await;
+        assert_eq!(read.text(), "a long line of words\n");
+        assert!(fresh.is_tainted());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Large results of workers: the box of the caller keeps them, also if the workers' boxes keep results of their own.
 
 use serde_json::json;
-use toolbox::context::{Conversation, Principal};
+use toolbox::context::{Conversation, Principal, Taint};
 use toolbox::durable::Journal;
 use toolbox::fleet::Relay;
 use toolbox::results::MemoryResults;
@@ -15,7 +15,7 @@ fn program() -> ToolBox {
     let log = Tool::new("log", "Reads the log").call(|_| {
         (1..=60_000).fold(String::new(), |text, n| text + &format!("{n} line of a log\n"))
     });
-    ToolBox::builder().tools([log]).keep_results(MemoryResults::new()).build().unwrap()
+    ToolBox::builder().tools([log.untrusted()]).keep_results(MemoryResults::new()).build().unwrap()
 }
 
 #[tokio::test]
@@ -49,10 +49,13 @@ async fn the_box_of_the_caller_keeps_what_a_worker_returns() {
             result.text()
         );
         for (reader, is_found) in [(user, true), ("eve", false)] {
+            let taint = Taint::new();
+            let context = of(reader).with(taint.clone());
             let read = json!({"handle": "r1", "lines": "31415"}).to_string();
             let read = ToolCall::new("2", "result_read", read);
-            let read = within(toolbox.call_in(&of(reader), read)).await;
+            let read = within(toolbox.call_in(&context, read)).await;
             assert_eq!(read.text() == "31415 line of a log\n", is_found, "{reader}: {read:?}");
+            assert_eq!(taint.is_tainted(), is_found, "{reader}: {read:?}");
         }
     }
 }

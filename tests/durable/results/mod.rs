@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use toolbox::call::FailureKind;
+use toolbox::call::{Arguments, FailureKind};
 use toolbox::context::{Conversation, Principal, Taint};
 use toolbox::results::{
     KeptResult, Lookup, MemoryResults, ResultOwner, ResultStore, ResultStoreError,
@@ -332,6 +332,30 @@ async fn reading_taints_as_the_result_did() {
         let read = json!({"handle": "r1", "lines": "-1.."});
         call_in(&toolbox, &context, "result_read", read).await;
         assert_eq!(taint.was_shown("https://shown.test/page"), !is_untrusted, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_repeats_a_definition_of_others_taints_when_it_is_read_too() {
+    let choices: Vec<String> = (0..40).map(|n| format!("choice {n} of a stranger")).collect();
+    let schema = json!({"type": "object", "properties": {"what": {"enum": choices}}});
+    let get = || Tool::raw("get", "Gets it", schema.clone(), |_: ToolContext, _: Arguments| "no");
+    let cases = [("theirs", get().with_untrusted_definition(), true), ("own", get(), false)];
+    for (whose, get, is_untrusted) in cases {
+        let toolbox = ToolBox::builder()
+            .tools([get.with_max_result_tokens(20)])
+            .keep_results(MemoryResults::new())
+            .build()
+            .unwrap();
+        let refused = call(&toolbox, "get", json!({"what": "none"})).await;
+        assert_eq!(refused.failure_kind(), Some(FailureKind::InvalidArguments), "{refused:?}");
+        assert_eq!(refused.handle(), Some("r1"), "{refused:?}");
+        let taint = Taint::new();
+        let context = ToolContext::new().with(taint.clone());
+        let read = json!({"handle": "r1", "bytes": "0..2000"});
+        let read = call_in(&toolbox, &context, "result_read", read).await;
+        assert!(read.text().contains("of a stranger"), "{read:?}");
+        assert_eq!(taint.is_tainted(), is_untrusted, "{whose}");
     }
 }
 

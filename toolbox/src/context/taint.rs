@@ -263,7 +263,7 @@ impl fmt::Debug for Taint {
 
 impl ResultSource<'_> {
     /// Returns `true` if reading a result of it taints a conversation.
-    pub(super) fn taints(&self, result: &ToolResult) -> bool {
+    pub(crate) fn taints(&self, result: &ToolResult) -> bool {
         self.is_of_others(result) || self.repeats_definition(result)
     }
 

@@ -184,7 +184,8 @@ impl ResultKeeper for Keeper {
                 tool: source.definition.name.clone(),
                 content: parts,
                 structured_content,
-                is_untrusted: result.is_untrusted(),
+                // As of a result that is read at once: what a person answered has no mark.
+                is_untrusted: source.taints(result),
                 shows_urls: source.shows_urls,
                 lines: LineIndex::default(),
             });
