@@ -36,7 +36,7 @@ async fn send_once(runs: State<AtomicU32>) -> &'static str {
 }
 
 /// Ends a run, as a process does that dies, once so many calls of it run.
-async fn dies_in_calls(count: u32, run: Run, runs: &AtomicU32, journal: &Journal) {
+pub(crate) async fn dies_in_calls(count: u32, run: Run, runs: &AtomicU32, journal: &Journal) {
     let run = tokio::spawn(run.into_future());
     while runs.load(Ordering::SeqCst) < count {
         tokio::task::yield_now().await;

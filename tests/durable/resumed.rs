@@ -11,6 +11,7 @@ use toolbox::model::ModelErrorKind;
 use toolbox::testing::ScriptedModel;
 use toolbox::{State, ToolBox, ToolContext, tool, tools};
 
+use crate::attempts::dies_in_calls;
 use crate::bounded::tokio;
 use support::Scratch;
 
@@ -535,12 +536,7 @@ async fn handles_of_an_earlier_process_are_not_given_again() {
             let pending = first.await.unwrap().paused.unwrap().pending().remove(0);
             assert!(journal.decide("run", [(pending.id, Decision::Approve)]).await.unwrap());
         } else {
-            let first = tokio::spawn(first.into_future());
-            while calls.load(Ordering::SeqCst) == 0 {
-                tokio::task::yield_now().await;
-            }
-            first.abort();
-            assert!(first.await.unwrap_err().is_cancelled());
+            dies_in_calls(1, first, &calls, &journal).await;
         }
         let read = r#"{"handle": "r1", "lines": "1"}"#;
         let second = ScriptedModel::new().calls("result_read", read).calls("log", r#"{"n": 2}"#);

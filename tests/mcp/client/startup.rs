@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use toolbox::ToolBox;
 use toolbox::mcp::{Connect, ServerConfig, ServerState, Servers};
 
@@ -106,18 +107,10 @@ async fn a_child_that_lives_and_does_not_answer_is_described() {
     let cases = cases.into_iter().map(|(text, expected, absent)| {
         check(script(text).connect_timeout(SHORT), expected, absent)
     });
-    at_once(cases).await;
+    join_all(cases).await;
     let listed = misbehaving(&["list-mute"]).connect_timeout(SHORT);
     let expected = "3 seconds: it lives, answered `initialize`, and has not listed its tools; a";
     check(listed, &[expected], &[]).await;
-}
-
-/// Runs futures at once, since each waits.
-async fn at_once(futures: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) {
-    let mut running: tokio::task::JoinSet<()> = futures.collect();
-    while let Some(ended) = running.join_next().await {
-        ended.expect("no panic");
-    }
 }
 
 #[tokio::test]
@@ -151,7 +144,7 @@ async fn a_child_that_ends_is_described_at_once() {
         check(script(text).connect_timeout(Duration::from_secs(60)), expected, absent).await;
         assert!(started.elapsed() < Duration::from_secs(30), "{text}");
     });
-    at_once(cases).await;
+    join_all(cases).await;
 }
 
 #[tokio::test]
@@ -188,7 +181,7 @@ async fn npx_that_may_ask_is_told_how_not_to() {
         };
         check(config.connect_timeout(SHORT), expected, absent).await;
     });
-    at_once(cases).await;
+    join_all(cases).await;
 }
 
 #[tokio::test]
@@ -294,7 +287,7 @@ async fn a_slow_child_of_the_newer_protocol_is_started_once() {
         assert_eq!(starts.count(), 1, "{how}");
         mounted.close().await;
     });
-    at_once(cases).await;
+    join_all(cases).await;
 }
 
 #[tokio::test]

@@ -75,7 +75,8 @@ The policy:
 /// let model = ScriptedModel::new().calls("send_mail", r#"{"to": "a@example.com"}"#).text("Done.");
 /// let agent = Agent::builder(model).tools(tools![send_mail]).approver(approver).build()?;
 /// let outcome = agent.run("Write to a@example.com").await?;
-/// assert_eq!(outcome.history.steps().next().unwrap().results()[0].text(), "sent to a@example.com");
+/// let step = outcome.history.steps().next().unwrap();
+/// assert_eq!(step.results()[0].text(), "sent to a@example.com");
 /// # Ok(())
 /// # }
 /// ```

@@ -33,7 +33,8 @@ use crate::sync::Mutex;
 ///
 /// let changed = Agent::builder(recording.play()).build()?.run("Ho").await;
 /// let error = changed.unwrap_err().to_string();
-/// assert!(error.contains(r#"at messages[0].content[0].text: recorded "Hi", now "Ho""#), "{error}");
+/// let differs = r#"at messages[0].content[0].text: recorded "Hi", now "Ho""#;
+/// assert!(error.contains(differs), "{error}");
 /// # Ok(())
 /// # }
 /// ```

@@ -38,10 +38,16 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let path = std::env::temp_dir().join(format!("toolbox-doc-{}.jsonl", std::process::id()));
-/// std::fs::write(&path, r#"{"toolbox_recording":1}
-/// {"type":"frame","server":"a","connection":1,"direction":"sent","frame":{"jsonrpc":"2.0","id":1,"method":"ping"}}
-/// {"type":"frame","server":"a","connection":1,"direction":"received","frame":{"jsonrpc":"2.0","id":1,"result":{}}}
-/// "#)?;
+/// let line = |direction, rest| {
+///     let line = r#"{"type":"frame","server":"a","connection":1,"direction":"#;
+///     format!(r#"{line}"{direction}","frame":{{"jsonrpc":"2.0","id":1,{rest}}}}}"#)
+/// };
+/// let lines = [
+///     r#"{"toolbox_recording":1}"#.to_owned(),
+///     line("sent", r#""method":"ping""#),
+///     line("received", r#""result":{}"#),
+/// ];
+/// std::fs::write(&path, lines.join("\n") + "\n")?;
 /// let server = Recording::load(&path)?.server("a").unwrap();
 /// # std::fs::remove_file(&path)?;
 /// let (client, streams) = duplex(1024);
