@@ -22,6 +22,9 @@ const MAX_MESSAGES: i64 = 100_000;
 const MAX_BYTES: i64 = 1 << 30;
 /// The most calls of one tool that run at one time.
 const MAX_RUNNING: i64 = 10_000;
+/// The reads of a stream that is being made, and the pause between them: a second in all.
+const READS: u32 = 50;
+const READ_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -249,6 +252,7 @@ impl Queue {
         subjects: &str,
         lease: Duration,
     ) -> Result<consumer::Consumer<consumer::pull::Config>, BoxedError> {
+        self.until_delivering(subjects).await?;
         let config = consumer::pull::Config {
             durable_name: Some(name.to_owned()),
             filter_subject: subjects.to_owned(),
@@ -260,6 +264,28 @@ impl Queue {
             ..consumer::pull::Config::default()
         };
         Ok(self.messages.create_consumer(config).await?)
+    }
+
+    /// Waits until the server delivers messages of the queue.
+    ///
+    /// A stream that another connection makes is found before it is whole, and nats-server 2.9 never
+    /// delivers to a consumer that is made meanwhile. It answers a direct read once it is whole.
+    async fn until_delivering(&self, subjects: &str) -> Result<(), BoxedError> {
+        let none = subjects.replace('>', "none");
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.messages.direct_get_last_for_subject(&*none).await {
+                Ok(_) => return Ok(()),
+                Err(error) => match error.kind() {
+                    DirectGetErrorKind::NotFound => return Ok(()),
+                    // Nobody answers.
+                    DirectGetErrorKind::ErrorResponse(..) if attempt < READS => {}
+                    _ => return Err(format!("its queue answers no direct read: {error}").into()),
+                },
+            }
+            tokio::time::sleep(READ_PAUSE).await;
+        }
     }
 
     fn subject(&self, key: &str) -> String {
