@@ -128,7 +128,7 @@ impl Ledger {
         let since = Instant::now();
         let mut drain = self.start("drain", &[]);
         while drain.child.try_wait().unwrap().is_none() {
-            assert!(since.elapsed() < SETTLED, "calls are left open: {}", self.open());
+            assert!(since.elapsed() < SETTLED, "calls are left open: {}", self.left());
             std::thread::sleep(Duration::from_millis(10));
         }
         let delivered = drain.ended();
@@ -158,14 +158,35 @@ impl Ledger {
         journal.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
+    /// Returns the first calls without an end, none if there are none.
     fn open(&self) -> String {
         let journal = rusqlite::Connection::open(self.server.folder().join("calls.db")).unwrap();
-        let sql = "SELECT group_concat(id || ' ' || tool || ' ' || state, ', ') FROM \
-                   (SELECT * FROM call WHERE ended IS NULL LIMIT 5)";
+        let sql = "SELECT group_concat(id || ' ' || tool || ' ' || state || ' ' || ifnull(owner, '-'), ', ') \
+                   FROM (SELECT * FROM call WHERE ended IS NULL LIMIT 5)";
         journal
             .query_row(sql, [], |row| row.get::<_, Option<String>>(0))
             .unwrap()
             .unwrap_or_default()
+    }
+
+    /// Returns what the journal and the server have of calls without an end.
+    fn left(&self) -> String {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let page = runtime.block_on(self.server.page("/jsz?streams=1&consumers=1"));
+        let streams = page["account_details"][0]["stream_detail"].as_array().into_iter().flatten();
+        let of_server = streams.map(|stream| {
+            let consumers = stream["consumer_detail"].as_array().into_iter().flatten();
+            let consumers: Vec<String> = consumers
+                .map(|one| {
+                    let of = |key: &str| format!("{key} {}", one[key]);
+                    let counts = ["delivered", "num_pending", "num_ack_pending", "num_waiting"];
+                    format!("{}: {}", one["name"], counts.map(of).join(", "))
+                })
+                .collect();
+            format!("{}: {}\n  {}", stream["name"], stream["state"], consumers.join("\n  "))
+        });
+        let of_server: Vec<String> = of_server.collect();
+        format!("{}\n{}\n{}", self.open(), of_server.join("\n"), self.server.log())
     }
 }
 
@@ -193,6 +214,8 @@ fn workers_that_are_killed_lose_no_call() {
 fn boxes_that_are_killed_lose_no_call_that_they_accepted() {
     let mut ledger = Ledger::new();
     let (rounds, calls) = (size(10, 150), 150);
+    // Longer than it takes to see that some are handed over.
+    ledger.time = "200000";
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let mut held = 0_i64;
     for round in 0..rounds {

@@ -565,20 +565,31 @@ async fn an_idempotent_call_whose_message_is_lost_is_published_again() {
         queue.submit("once", r#"{"n": 1}"#).await,
         queue.submit("again", r#"{"n": 2}"#).await,
         queue.submit("once", r#"{"n": 2}"#).await,
+        queue.submit("again", r#"{"n": 3}"#).await,
+        queue.submit("once", r#"{"n": 3}"#).await,
     ];
     for id in &ids {
         within(queue.handed_over(id)).await;
     }
-    // The messages are gone, and the tickets of half of the calls.
+    // The messages are gone, and the tickets of four calls: two of them were begun.
     let jetstream = queue.jetstream().await;
     let queued = jetstream.get_stream("toolbox_tools_queue").await.unwrap();
     let states = jetstream.get_stream("KV_toolbox_tools_states").await.unwrap();
     // That of the call that runs, and those that wait.
-    within(queue.until_queued(5)).await;
+    within(queue.until_queued(7)).await;
     for id in &ids {
         queued.purge().filter(format!("toolbox.tools.queue.*.*.*.{id}")).await.unwrap();
     }
-    for id in &ids[2..] {
+    for id in &ids[4..] {
+        let keys = format!("$KV.toolbox_tools_states.call.*.*.{id}");
+        let ticket = states.get_last_raw_message_by_subject(&keys).await.unwrap();
+        let begun = json!({"begun": {
+            "subject": "s", "worker": "gone", "sequence": 1, "delivered": 1, "attempt": 1,
+        }});
+        let begun = jetstream.publish(ticket.subject, begun.to_string().into()).await.unwrap();
+        begun.await.unwrap();
+    }
+    for id in &ids[2..4] {
         let keys = format!("$KV.toolbox_tools_states.call.*.*.{id}");
         states.purge().filter(keys).await.unwrap();
     }
@@ -589,8 +600,33 @@ async fn an_idempotent_call_whose_message_is_lost_is_published_again() {
         ended.push(queue.ended(id).await.state);
     }
     // One without a ticket may have been begun; one with it was not.
-    let unknown = CallState::OutcomeUnknown;
-    assert_eq!(ended, [CallState::Done, CallState::Done, CallState::Done, unknown]);
-    assert_eq!(queue.counts.again.load(Ordering::SeqCst), 2);
+    let (done, unknown) = (CallState::Done, CallState::OutcomeUnknown);
+    assert_eq!(ended, [done, done, done, unknown, done, unknown]);
+    assert_eq!(queue.counts.again.load(Ordering::SeqCst), 3);
     assert_eq!(queue.counts.once.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_nats_server), ignore = "needs nats-server")]
+async fn calls_are_taken_once_the_server_answers_for_the_queue() {
+    // As it is while another connection makes it: a consumer that is made by then gets nothing.
+    let server = Server::start();
+    let jetstream = jetstream::new(server.client().await);
+    let mut config = jetstream::stream::Config {
+        name: "toolbox_tools_queue".to_owned(),
+        subjects: vec!["toolbox.tools.queue.>".to_owned()],
+        retention: jetstream::stream::RetentionPolicy::WorkQueue,
+        allow_direct: false,
+        ..jetstream::stream::Config::default()
+    };
+    jetstream.create_stream(config.clone()).await.unwrap();
+    let queue = Queue::with(server, |worker| worker).await;
+    let id = queue.submit("once", r#"{"n": 1}"#).await;
+    within(queue.handed_over(&id)).await;
+    within(queue.until_queued(1)).await;
+    let stream = jetstream.get_stream("toolbox_tools_queue").await.unwrap();
+    assert_eq!(stream.cached_info().state.consumer_count, 0);
+    config.allow_direct = true;
+    jetstream.update_stream(config).await.unwrap();
+    assert_eq!(queue.ended(&id).await.result.unwrap().text(), "once 1");
 }
