@@ -327,11 +327,11 @@ impl RelayWork {
                 if let Some(call) = self.held.get_mut(&JobId::from_text(key.id)) {
                     let known = call.mark.as_ref().map_or(0, |(_, known)| *known);
                     if call.seen < pass || known <= revision {
+                        // One that is shown once more says nothing of a message that is gone.
+                        if known != revision {
+                            call.lost = None;
+                        }
                         (call.mark, call.seen) = (Some((mark, revision)), pass);
-                    }
-                    // One that is shown once more says nothing of a message that is gone.
-                    if known < revision {
-                        call.lost = None;
                     }
                 }
             }
