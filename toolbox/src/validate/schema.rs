@@ -166,24 +166,20 @@ pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
 /// Returns the types of a schema that demands nothing else.
 pub(super) fn only_types(schema: &Value) -> Option<JsonKinds> {
     let map = schema.as_object()?;
-    let says_only_type = map.keys().all(|keyword| {
-        matches!(&**keyword, "type" | "format" | "description" | "title" | "default" | "examples")
-    });
+    let says_only_type = map.keys().all(|keyword| demands_at_most_type(keyword));
     says_only_type.then(|| JsonKinds::of_type(map))
+}
+
+fn demands_at_most_type(keyword: &str) -> bool {
+    matches!(keyword, "type" | "format" | "description" | "title" | "default" | "examples")
 }
 
 /// Returns `true` for a schema without references, listed values, alternatives and conditions.
 pub(super) fn is_plain(schema: &Map<String, Value>) -> bool {
-    schema.keys().all(|keyword| {
+    let bounds = |keyword: &str| {
         matches!(
-            &**keyword,
-            "type"
-                | "format"
-                | "description"
-                | "title"
-                | "default"
-                | "examples"
-                | "minimum"
+            keyword,
+            "minimum"
                 | "maximum"
                 | "minLength"
                 | "maxLength"
@@ -195,7 +191,8 @@ pub(super) fn is_plain(schema: &Map<String, Value>) -> bool {
                 | "required"
                 | "additionalProperties"
         )
-    })
+    };
+    schema.keys().all(|keyword| demands_at_most_type(keyword) || bounds(keyword))
 }
 
 /// Returns `true` for a schema that is a reference and nothing else.
