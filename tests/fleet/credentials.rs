@@ -99,6 +99,8 @@ async fn the_documented_permissions_are_enough_and_no_more() {
             "w",
             "$JS.API.DIRECT.GET.KV_toolbox_tools_states.$KV.toolbox_tools_states.done.other.x.y",
         ),
+        ("worker", "w", "$JS.API.DIRECT.GET.toolbox_tools_queue.toolbox.tools.queue.other.d.x"),
+        ("worker", "w", "$JS.API.DIRECT.GET.toolbox_tools_queue"),
         ("worker", "w", "$JS.API.STREAM.PURGE.toolbox_tools_queue"),
         ("worker", "w", "$JS.API.STREAM.PURGE.KV_toolbox_tools_states"),
         (

@@ -268,8 +268,9 @@ impl Queue {
 
     /// Waits until the server delivers messages of the queue.
     ///
-    /// A stream that another connection makes is found before it is whole, and nats-server 2.9 never
-    /// delivers to a consumer that is made meanwhile. It answers a direct read once it is whole.
+    /// A stream that another connection makes is found before it is whole, and nats-server 2.9
+    /// never delivers to a consumer that is made meanwhile. It answers a direct read once it is
+    /// whole.
     async fn until_delivering(&self, subjects: &str) -> Result<(), BoxedError> {
         let none = subjects.replace('>', "none");
         let mut attempt = 0;
